@@ -22,9 +22,8 @@ extension DiskTier {
                 clock: self.clock, report: self.report)
             if opened != nil || !creating { self.state.withLock { $0.owesRemoval = false } }
             guard let opened else {
-                // Where a file was wanted, other processes have all places.
                 return self.settle(
-                    creating ? .failed(until: ContinuousClock.now + Self.pause) : .vacant)
+                    creating ? .crowded(until: ContinuousClock.now + Self.pause) : .vacant)
             }
             self.state.withLock { state in
                 // Also in the same place, where what lay there was taken away.
@@ -90,7 +89,7 @@ extension DiskTier {
             case .changing:
                 state.resizes.append { self.resize(to: capacity, completion) }
                 return .wait
-            case .open, .unopened, .vacant, .none, .failed:
+            case .open, .unopened, .vacant, .none, .failed, .crowded:
                 let old = state.capacity
                 state.capacity = capacity
                 if old == capacity { return .nothing }

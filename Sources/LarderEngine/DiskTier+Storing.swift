@@ -13,7 +13,7 @@ extension DiskTier {
             switch state.phase {
             case .none, .vacant, .closed: false
             case .open(let disk): disk.mayHoldWithoutSearch
-            case .unopened, .changing, .failed: true
+            case .unopened, .changing, .failed, .crowded: true
             }
         }
     }
@@ -72,7 +72,7 @@ extension DiskTier {
         self.state.withLock { state in
             switch state.phase {
             case .none, .vacant, .closed: true
-            case .unopened, .changing, .open, .failed: false
+            case .unopened, .changing, .open, .failed, .crowded: false
             }
         }
     }
@@ -81,7 +81,7 @@ extension DiskTier {
         self.state.withLock { state in
             switch state.phase {
             case .none, .closed: false
-            case .failed(let until): ContinuousClock.now >= until
+            case .failed(let until), .crowded(let until): ContinuousClock.now >= until
             case .vacant, .unopened, .changing, .open: true
             }
         }

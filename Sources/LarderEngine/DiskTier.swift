@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// ```
 /// none ◀─(capacity)─▶ vacant | unopened ─▶ opening ─▶ open ─▶ closed
-///                        ▲                    └─▶ failed (tried again after a while)
+///                        ▲                    └─▶ failed | crowded (tried again after a while)
 /// ```
 ///
 /// *Vacant*: nothing is on the disk, and the first response to be stored makes the file. Calls that
@@ -36,6 +36,8 @@ final class DiskTier: ObjectStore {
         case open(DiskStore)
         /// It could not be opened; not tried again before this moment.
         case failed(until: ContinuousClock.Instant)
+        /// Other processes have all places, and what lies in them; not tried again before this moment.
+        case crowded(until: ContinuousClock.Instant)
         case closed
     }
 
@@ -153,7 +155,9 @@ final class DiskTier: ObjectStore {
             case .failed(let until) where !creating || ContinuousClock.now < until:
                 if removing { state.owesRemoval = true }
                 return (false, nil, false)
-            case .vacant, .unopened, .failed:
+            case .crowded(let until) where !creating || ContinuousClock.now < until:
+                return (false, nil, false)
+            case .vacant, .unopened, .failed, .crowded:
                 state.phase = .changing
                 state.waiting.append(
                     Waiting(creating: creating, removing: removing, body: body))
@@ -300,7 +304,7 @@ final class DiskTier: ObjectStore {
             switch state.phase {
             case .open, .changing: .commands
             case .closed where !state.isFileClosed: .closing
-            case .failed: .notes
+            case .failed, .crowded: .notes
             case .none, .vacant, .unopened, .closed: .nothing
             }
         }

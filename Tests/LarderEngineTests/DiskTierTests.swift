@@ -191,6 +191,28 @@ struct DiskTierTests {
         await self.close(tier)
     }
 
+    @Test("owes nothing for want of a place: what lies in those of others is theirs")
+    func crowded() async throws {
+        let path = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-tier-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        // As so many processes have.
+        var others: [DiskTier] = []
+        for _ in 0..<DiskPlaces.limit {
+            let other = self.tier(path)
+            await self.store(in: other)
+            others.append(other)
+        }
+        let tier = self.tier(path)
+        #expect(await !self.isOpen(tier))
+        await self.remove(.afterwards, from: tier)
+        for other in others { await self.close(other) }
+        tier.state.withLock { $0.phase = .crowded(until: .now) }
+        #expect(await self.isOpen(tier))
+        #expect(await self.count(in: tier) == 1)
+        await self.close(tier)
+    }
+
     @Test("leaves what it owes to who has the directory after it", arguments: [false, true])
     func debtLeft(isAtOnce: Bool) async throws {
         let path = FileManager.default.temporaryDirectory
