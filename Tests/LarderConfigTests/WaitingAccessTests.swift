@@ -195,9 +195,9 @@ struct WaitingAccessTests {
         let guests = try #require(new.settings.sessions.last { $0.name.text == "guests" }?.name)
         #expect(
             new.waitingAccessWarning(for: old, unopened: [guests, guests])?.description
-                == "/larder.yaml: access: the old rules hold until a restart, which alone opens "
-                + "session guests; the new ones could let others in until then; restart, or reload "
-                + "without that change")
+                == "/larder.yaml: access: the old rules hold until a restart, which alone closes "
+                + "session default as this file has it and opens session guests; the new ones could "
+                + "let others in until then; restart, or reload without that change")
     }
 
     @Test("wait for a session that routes lead to and that is not open, and they alone")
