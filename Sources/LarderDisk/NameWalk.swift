@@ -50,8 +50,9 @@ struct NameWalk: Sendable {
         if !names.isEmpty, self.core.mailbox.look().isClosed {
             return self.core.walkCutShort { self.completion(names) }
         }
-        self.core.walks.withLock { $0.ended() }
+        // Not over before the removals are posted: the store could close in between, and owe nothing.
         self.completion(names)
+        self.core.walks.withLock { $0.ended() }
     }
 
     private func cutShort() {
