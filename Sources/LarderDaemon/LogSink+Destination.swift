@@ -12,6 +12,17 @@ extension LogWriter {
         return LogWriter(sink: try Self.sink(destination), notice: notice)
     }
 
+    /// Throws where a file could not be opened anew now; but a pipe that nobody reads at the moment may
+    /// have a reader again.
+    static func check(_ destination: LogDestination) throws(LogError) {
+        guard case .file(let path) = destination else { return }
+        do throws(LogError) {
+            _ = try DescriptorSink(path: path.text)
+        } catch {
+            if error.code != ENXIO { throw error }
+        }
+    }
+
     private static func sink(_ destination: LogDestination) throws(LogError) -> sending any LogSink
     {
         switch destination {

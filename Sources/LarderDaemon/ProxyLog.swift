@@ -89,6 +89,8 @@ final class ProxyLog: ExchangeLog {
         let current = self.state.withLock { $0.writer }
         var writer = current
         if old.accessDestination == new.accessDestination {
+            // The writer opens it on its own thread, too late for whoever wants to know.
+            try LogWriter.check(new.accessDestination)
             current?.reopen()
         } else {
             writer = try LogWriter.open(new.accessDestination, notice: Self.teller(self.log))

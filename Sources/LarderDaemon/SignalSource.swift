@@ -3,7 +3,9 @@ import Glibc
 
 /// Unix signals as an asynchronous sequence.
 ///
-/// The signals are taken from their default action for the rest of the process's life.
+/// The signals are taken from their default action for the rest of the process's life. One that comes
+/// before Dispatch has done that, on a thread of its own, still ends the process: ignored meanwhile it
+/// would be lost.
 struct SignalSource: Sendable {
     /// The signals named, as they come; ends when the task that reads it is cancelled.
     ///
@@ -14,8 +16,6 @@ struct SignalSource: Sendable {
         AsyncStream { continuation in
             let queue = DispatchQueue(label: "larder.signals")
             let sources = numbers.map { number in
-                // Dispatch sees a signal only if the process does not die of it.
-                _ = signal(number, SIG_IGN)
                 let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
                 source.setEventHandler {
                     hears(number)

@@ -1,3 +1,4 @@
+import Glibc
 import LarderHTTP
 import NIOCore
 
@@ -18,8 +19,8 @@ struct ConnectionTimer {
     var callback: NIOScheduledCallback?
     /// A moment just read from the clock, to be used instead of reading it again.
     var now: NIODeadline?
-    /// Bytes that waited to be sent when the wait began.
-    var unsent = 0
+    /// Bytes of the answer that the socket had taken when the wait began.
+    var taken: Int64 = 0
     /// Bytes of the answer that had been written when the wait began.
     var written: UInt64 = 0
 }
@@ -77,7 +78,7 @@ extension ClientConnection {
         }
         let now = read ?? .now()
         switch wait {
-        case .sending: self.timer.unsent = self.unsentBytes
+        case .sending: self.timer.taken = self.takenBytes
         case .content: self.timer.written = self.writtenBytes
         case .nothing, .request, .head, .lingering: break
         }
@@ -144,8 +145,9 @@ extension ClientConnection {
     private func expired() {
         self.timer.deadline = nil
         switch self.timer.wait {
-        // Writability changes at two marks only: between them a slow client still makes progress.
-        case .sending where self.unsentBytes < self.timer.unsent:
+        // Writability changes at two marks only: between them a slow client still makes progress, and
+        // what it took may have been filled up again at once.
+        case .sending where self.takenBytes > self.timer.taken || self.kernelSendsOn:
             self.timer.hasProgressed = true
         case .sending:
             self.abandonExchange("the client takes nothing of its answer")
@@ -163,6 +165,34 @@ extension ClientConnection {
     private var writtenBytes: UInt64 {
         guard let exchange = self.exchange else { return 0 }
         return exchange.headBytes &+ exchange.bodyBytes
+    }
+
+    /// How much of an answer the socket has taken: what tells one moment from another, not what to rely
+    /// on, as what frames it counts only as long as it waits.
+    private var takenBytes: Int64 {
+        Int64(clamping: self.writtenBytes) - Int64(self.unsentBytes)
+    }
+
+    /// Whether the kernel has sent the client anything in the time that it had.
+    ///
+    /// Some megabytes may lie in the socket, of which a third must be gone before it takes more: a client
+    /// that reads slowly needs minutes for that. One that does not read at all lets no data through, and
+    /// to one that is gone it is sent again and again.
+    private var kernelSendsOn: Bool {
+        guard let context = self.context, let time = self.shared.waits.time(for: .sending) else {
+            return false
+        }
+        let info = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { socket -> tcp_info? in
+            var info = tcp_info()
+            var size = socklen_t(MemoryLayout<tcp_info>.size)
+            let code = unsafe getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size)
+            return code == 0 ? info : nil
+        }
+        guard let info = info ?? nil else { return false }
+        return info.tcpi_retransmits == 0
+            && Int64(info.tcpi_last_data_sent) * 1_000_000 < time.nanoseconds
     }
 
     /// Bytes that were written and that the socket has not taken yet.

@@ -103,6 +103,30 @@ struct ReloadTests {
         }
     }
 
+    @Test("changes nothing where the directory of the log that it has is gone")
+    func movedLog() async throws {
+        let directory = NSTemporaryDirectory() + "larder-log-\(UUID().uuidString)"
+        let files = FileManager.default
+        try files.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer {
+            try? files.removeItem(atPath: directory)
+            try? files.removeItem(atPath: directory + ".old")
+        }
+        let log = "log: { access: { to: \(directory)/a.log } }\n"
+        let texts: [(file: String?, text: String)] = [
+            ("/a", log + Self.closed), ("/a", log + Self.open), ("/a", log + Self.open),
+        ]
+        try await self.withProxy(texts) { proxy in
+            try files.moveItem(atPath: directory, toPath: directory + ".old")
+            let error = await #expect(throws: ConfigurationError.self) { try await proxy.reload() }
+            #expect(error?.description.contains("log.access.to: cannot open the log") == true)
+            #expect(await proxy.loaded.settings.access == [AccessRule(action: .deny)])
+            try files.moveItem(atPath: directory + ".old", toPath: directory)
+            try await proxy.reload()
+            #expect(await proxy.loaded.settings.access == [AccessRule(action: .allow)])
+        }
+    }
+
     @Test("comes into force after the one that was read before it")
     func order() async throws {
         let directory = FileManager.default.temporaryDirectory
