@@ -221,7 +221,8 @@ struct FailingDiskTests {
             Issue.record("never recovered: \(String(describing: outcome))")
             return
         }
-        #expect(self.world.reported.last == .recovered)
+        // What the writer does of itself may fail once more behind it: the reader is still there.
+        #expect(self.world.reported.contains(.recovered))
         await store.closed()
     }
 }
