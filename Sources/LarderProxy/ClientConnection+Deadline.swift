@@ -179,18 +179,14 @@ extension ClientConnection {
     /// that reads slowly needs minutes for that. One that does not read at all lets no data through, and
     /// to one that is gone it is sent again and again.
     private var kernelSendsOn: Bool {
-        guard let context = self.context, let time = self.shared.waits.time(for: .sending) else {
+        guard let context = self.context, let socket = Self.socket(of: context),
+            let time = self.shared.waits.time(for: .sending)
+        else { return false }
+        var info = tcp_info()
+        var size = socklen_t(MemoryLayout<tcp_info>.size)
+        guard unsafe getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 else {
             return false
         }
-        let info = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { socket -> tcp_info? in
-            var info = tcp_info()
-            var size = socklen_t(MemoryLayout<tcp_info>.size)
-            let code = unsafe getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size)
-            return code == 0 ? info : nil
-        }
-        guard let info = info ?? nil else { return false }
         return info.tcpi_retransmits == 0
             && Int64(info.tcpi_last_data_sent) * 1_000_000 < time.nanoseconds
     }
