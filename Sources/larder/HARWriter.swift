@@ -89,7 +89,7 @@ final class HARWriter: ExportFormat {
         try self.source.read(object, range) { piece in
             if isCoded { return }
             check.take(piece)
-            escapedLength += JSONText.escapedLength(of: piece)
+            escapedLength += JSONText.escaped(piece).count
         }
         let plan = Plan(
             response: response, range: range, isText: !isCoded && check.isWhole)
@@ -218,19 +218,6 @@ final class HARWriter: ExportFormat {
 enum JSONText {
     static func of(_ text: String) -> String {
         "\"" + String(decoding: self.escaped(Array(text.utf8)), as: UTF8.self) + "\""
-    }
-
-    /// How many bytes `escaped` makes of these.
-    static func escapedLength(of bytes: [UInt8]) -> Int {
-        var length = bytes.count
-        for byte in bytes {
-            switch byte {
-            case 0x22, 0x5C, 0x0A, 0x0D, 0x09: length += 1
-            case 0..<0x20: length += 5
-            default: break
-            }
-        }
-        return length
     }
 
     /// Bytes of UTF-8 with those escaped that must not stand in a string.
