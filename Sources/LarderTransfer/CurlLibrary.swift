@@ -68,4 +68,10 @@ enum CurlLibrary {
         if features & ccurl_version_zstd != 0 { codings.insert("zstd") }
         return codings
     }()
+
+    /// Whether libcurl undoes codings that lie one upon the other: all of them or none, as those that it
+    /// knows may lie beneath one that it does not know.
+    static func undoes(_ codings: [String]) -> Bool {
+        codings.allSatisfy(self.contentCodings.contains)
+    }
 }

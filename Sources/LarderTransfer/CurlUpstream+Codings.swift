@@ -5,11 +5,10 @@ extension CurlUpstream {
     /// in lower case.
     package static var contentCodings: Set<String> { CurlLibrary.contentCodings }
 
-    /// Whether it undoes the codings that the head of a response names, where the request wants that.
-    ///
-    /// All of them or none: those that it knows may lie beneath one that it does not know.
+    /// Whether there are codings that the head of a response names and that it undoes, where the request
+    /// wants that.
     package static func undoesCodings(_ fields: Fields) -> Bool {
         let codings = ContentCodings.of(fields)
-        return !codings.isEmpty && codings.allSatisfy(self.contentCodings.contains)
+        return !codings.isEmpty && CurlLibrary.undoes(codings)
     }
 }

@@ -367,7 +367,7 @@ final class Transfer {
         guard self.options.decodesContent, length != .none else { return length }
         let codings = ContentCodings.of(head.fields)
         guard !codings.isEmpty else { return length }
-        guard codings.allSatisfy(CurlLibrary.contentCodings.contains) else {
+        guard CurlLibrary.undoes(codings) else {
             // libcurl would fail at the first byte (CURLE_BAD_CONTENT_ENCODING).
             self.easy?.set(CURLOPT_HTTP_CONTENT_DECODING, false)
             return length
