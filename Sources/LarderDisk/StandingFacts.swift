@@ -43,7 +43,7 @@ extension ObjectRecord {
     ) throws(RecordDamage) -> StandingFacts {
         _ = try Self.checkedPrint(bytes)
         guard let tailLength: UInt32 = bytes.littleEndian(92),
-            let sequence: UInt64 = bytes.littleEndian(24),
+            let sequence = Self.supposedPlace(bytes),
             let bodyLength: UInt64 = bytes.littleEndian(32),
             let segments: UInt32 = bytes.littleEndian(88), let standing = Self.standing(bytes)
         else { throw .tooShort }
