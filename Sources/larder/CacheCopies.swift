@@ -21,25 +21,43 @@ struct CacheCopies {
     func all() throws -> [CacheObject] {
         // Memory first: what comes down meanwhile is found in both, and told once.
         let resident = try self.inMemory()
-        var objects = try self.view.disk?.objects(for: self.url) ?? []
-        for response in resident {
-            let object = CacheObject(response)
-            let twin = objects.firstIndex {
-                $0.id == response.diskID || ($0.tier == .disk && $0.isCopy(of: object))
-            }
-            if let twin {
-                objects[twin].tier = .both
-                objects[twin].hits = max(objects[twin].hits, object.hits)
-                objects[twin].lastUsedMicroseconds = max(
-                    objects[twin].lastUsedMicroseconds, object.lastUsedMicroseconds)
-            } else {
-                objects.append(object)
-            }
-        }
+        let objects = Self.joined(try self.view.disk?.objects(for: self.url) ?? [], resident)
         return objects.sorted {
             ($0.responseTimeMicroseconds, $0.requestTimeMicroseconds)
                 > ($1.responseTimeMicroseconds, $1.requestTimeMicroseconds)
         }
+    }
+
+    /// What lies on disk and what lies in memory, each response once.
+    ///
+    /// Variants of a URL may be many: what is in both is found by its name on disk or the moment of
+    /// its storing, and not by comparing all with all.
+    static func joined(
+        _ onDisk: [CacheObject], _ resident: [ResidentResponse]
+    ) -> [CacheObject] {
+        var objects = onDisk
+        var named: [UInt64: Int] = [:]
+        var stored: [Int64: [Int]] = [:]
+        for (index, object) in onDisk.enumerated() {
+            named[object.id] = index
+            stored[object.storedTimeMicroseconds, default: []].append(index)
+        }
+        for response in resident {
+            let object = CacheObject(response)
+            let namesake = response.diskID.flatMap { named[$0] }
+            let copy = stored[object.storedTimeMicroseconds]?.first {
+                objects[$0].tier == .disk && objects[$0].isCopy(of: object)
+            }
+            guard let twin = namesake ?? copy else {
+                objects.append(object)
+                continue
+            }
+            objects[twin].tier = .both
+            objects[twin].hits = max(objects[twin].hits, object.hits)
+            objects[twin].lastUsedMicroseconds = max(
+                objects[twin].lastUsedMicroseconds, object.lastUsedMicroseconds)
+        }
+        return objects
     }
 
     /// Hands over the body of one of them, piece by piece.

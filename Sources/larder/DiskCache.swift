@@ -20,6 +20,10 @@ final class DiskCache: CacheReading {
     ///
     /// nil: those of anybody.
     private let principal: String?
+    /// What `objects` has found, by name, for `readBody`.
+    ///
+    /// Looking for the URL again takes a decoding of all its variants for the body of each.
+    private var found: [UInt64: InspectedObject] = [:]
 
     /// Opens the cache for looking; nil where there is none yet.
     ///
@@ -92,21 +96,21 @@ final class DiskCache: CacheReading {
 
     func objects(for url: String) throws -> [CacheObject] {
         let now = Timestamp(microseconds: wallClockMicroseconds())
-        return try self.found(url).map { self.object($0, at: now) }
+        let objects = try self.variants(of: url)
+        for object in objects { self.found[object.id.rawValue] = object }
+        return objects.map { self.object($0, at: now) }
     }
 
     func heads(
         for uri: TargetURI, principal: String = ""
     ) throws -> [(head: StoredHead, bodyLength: UInt64)] {
-        try self.found(uri, principal: principal).map { ($0.head, $0.bodyLength) }
+        try self.variants(of: uri, principal: principal).map { ($0.head, $0.bodyLength) }
     }
 
     func readBody(of object: CacheObject, _ piece: ([UInt8]) throws -> Void) throws {
         try self.translating {
             let removed = CommandFailure(.nothingFound, "\(object.url) was removed meanwhile")
-            guard
-                let found = try self.found(object.url).first(where: { $0.id.rawValue == object.id })
-            else { throw removed }
+            guard let found = self.found[object.id] else { throw removed }
             do {
                 try self.inspector.readBody(of: found) { span in
                     try piece(span.indices.map { span[$0] })
@@ -152,20 +156,22 @@ final class DiskCache: CacheReading {
 }
 
 extension DiskCache {
-    private func found(_ url: String) throws -> [InspectedObject] {
+    private func variants(of url: String) throws -> [InspectedObject] {
         guard let uri = TargetURI(text: url) else {
             throw CommandFailure(
                 .data, "\"\(url)\" is no URL", remedy: "one begins with http://, https:// or ftp://"
             )
         }
-        if let principal = self.principal { return try self.found(uri, principal: principal) }
-        let found = try self.found(uri, principal: "")
-        return found.isEmpty ? try self.foundByAll(uri) : found
+        if let principal = self.principal {
+            return try self.variants(of: uri, principal: principal)
+        }
+        let found = try self.variants(of: uri, principal: "")
+        return found.isEmpty ? try self.variantsOfAll(of: uri) : found
     }
 
     /// What principals have stored of a URI, where a session is split by them: takes a walk through
     /// the whole file.
-    private func foundByAll(_ uri: TargetURI) throws -> [InspectedObject] {
+    private func variantsOfAll(of uri: TargetURI) throws -> [InspectedObject] {
         try self.translating {
             let inspector = try self.inspector
             var found: [InspectedObject] = []
@@ -184,7 +190,9 @@ extension DiskCache {
     }
 
     /// What may answer a URI, marked as invalid where one of its groups has been invalidated.
-    private func found(_ uri: TargetURI, principal: String) throws -> [InspectedObject] {
+    private func variants(
+        of uri: TargetURI, principal: String
+    ) throws -> [InspectedObject] {
         try self.translating {
             let key = CacheKey(
                 method: .get, uri: uri, partition: CacheKey.partition(of: principal))

@@ -49,8 +49,8 @@ struct DiskCacheTests {
     }
 
     private func put(
-        _ url: String, _ fields: Fields = [:], body: [UInt8] = Array("hello".utf8),
-        into store: DiskStore, at now: Timestamp
+        _ url: String, _ fields: Fields = [:], asked: Fields = [:],
+        body: [UInt8] = Array("hello".utf8), into store: DiskStore, at now: Timestamp
     ) async throws {
         let uri = try #require(TargetURI(text: url))
         var all: Fields = ["Cache-Control": "max-age=3600", "Content-Type": "text/plain"]
@@ -58,7 +58,7 @@ struct DiskCacheTests {
         let (key, head) = Storability.place(
             StoredHead(
                 status: .ok, reason: "OK", fields: all, requestTime: now, responseTime: now),
-            for: Request(method: .get, uri: uri, fields: Fields()),
+            for: Request(method: .get, uri: uri, fields: asked),
             configuration: PolicyConfiguration())
         let outcome = await withCheckedContinuation { done in
             let sink = store.store(
@@ -94,6 +94,30 @@ struct DiskCacheTests {
                 return true
             }
             #expect(urls.contains("http://c.example/p?a=1"))
+        }
+    }
+
+    @Test("reads the body of each variant where it was found, and looks for their URL once")
+    func variants() async throws {
+        try await self.withCache { directory, cache in
+            let languages = ["de", "en", "fr"]
+            try await self.writing(in: directory) { store, now in
+                for language in languages {
+                    try await self.put(
+                        "http://c.example/v", ["Vary": "Accept-Language"],
+                        asked: ["Accept-Language": language], body: Array(language.utf8),
+                        into: store, at: now)
+                }
+            }
+            let objects = try cache.objects(for: "http://c.example/v")
+            #expect(objects.compactMap { $0.variant.first?.value }.sorted() == languages)
+            for var object in objects {
+                // A look for this would find nothing, and every look reads all variants of a URL.
+                object.url = "http://c.example/elsewhere"
+                var body: [UInt8] = []
+                try cache.readBody(of: object) { body += $0 }
+                #expect(String(decoding: body, as: UTF8.self) == object.variant.first?.value)
+            }
         }
     }
 
