@@ -97,12 +97,12 @@ package enum Daemon {
     ///
     /// - Parameters:
     ///   - session: one of the configuration's.
-    ///   - variables: of the caller's environment, whose proxies are the parents where the
-    ///     configuration names none.
+    ///   - entries: of the caller's environment, `NAME=VALUE`, whose proxies are the parents where
+    ///     the configuration names none.
     /// - Returns: what `body` returned, and what the proxy did meanwhile, once it has drained.
     @concurrent
     package static func withProxy<Result: Sendable>(
-        _ loaded: LoadedSettings, session: SessionName, variables: [String: String],
+        _ loaded: LoadedSettings, session: SessionName, entries: [[UInt8]],
         _ body: @Sendable (TemporaryProxy) async throws -> Result
     ) async throws -> (result: Result, summary: ProxySummary) {
         try Self.checkPrincipals(of: session, loaded)
@@ -121,7 +121,7 @@ package enum Daemon {
         options.yieldsDisk = true
         options.hasControl = false
         options.hasAccessLog = false
-        let environment = ProxyEnvironment(variables)
+        let environment = ProxyEnvironment(entries: entries)
         if loaded.settings.parents.isEmpty {
             // Programs send what is https by tunnels, and hardly anything else.
             options.parents = environment.rules(tunnels: .https)
@@ -167,8 +167,8 @@ package struct TemporaryProxy: Sendable, Equatable {
     /// Where it listens: `http://127.0.0.1:PORT`.
     package var url: String
     /// The hosts that the caller's environment wants to be reached without any proxy, but for this
-    /// machine.
-    package var exceptions: [String] = []
+    /// machine; bytes, as names need not be UTF-8.
+    package var exceptions: [[UInt8]] = []
 
     package init(url: String) {
         self.url = url

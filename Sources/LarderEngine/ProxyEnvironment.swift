@@ -3,9 +3,20 @@ package import LarderTransfer
 
 /// What the environment says about proxies, read as curl reads it.
 package struct ProxyEnvironment {
-    private let variables: [String: String]
+    /// Values as bytes: they need not be UTF-8, and some are handed on.
+    private let variables: [String: [UInt8]]
 
     package init(_ variables: [String: String]) {
+        self.variables = variables.mapValues { Array($0.utf8) }
+    }
+
+    /// Reads the entries of an environment, as a process is given them: `NAME=VALUE`.
+    package init(entries: [[UInt8]]) {
+        var variables: [String: [UInt8]] = [:]
+        for entry in entries {
+            guard let equals = entry.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            variables[Self.text(Array(entry[..<equals]))] = Array(entry[(equals + 1)...])
+        }
         self.variables = variables
     }
 
@@ -14,7 +25,9 @@ package struct ProxyEnvironment {
     /// - Parameter tunnels: what those carry of which nothing is said: then they go where such
     ///   requests do; nil: by the first proxy that is named for anything.
     package func rules(tunnels: Scheme? = nil) -> ParentRules {
-        let exceptions = self.exceptions.compactMap { ProxyException($0, style: .suffixes) }
+        let exceptions = self.exceptions.compactMap {
+            ProxyException(Self.text($0), style: .suffixes)
+        }
         var rules: [ParentRules.Rule] = []
         if !exceptions.isEmpty {
             rules.append(
@@ -26,9 +39,8 @@ package struct ProxyEnvironment {
             let name = "\(scheme.rawValue)_proxy"
             // `HTTP_PROXY` is what a web server makes of a request's field `Proxy` (CVE-2016-5385).
             let value = scheme == .http ? self.variables[name] : self.variable(name)
-            guard let parent = (value ?? self.variable("all_proxy")).flatMap(Self.parent) else {
-                continue
-            }
+            let text = (value ?? self.variable("all_proxy")).map(Self.text)
+            guard let parent = text.flatMap(Self.parent) else { continue }
             var rule = ParentRules.Rule(via: .parent(parent), schemes: [scheme]) { _, _ in true }
             rule.leadsTunnels = tunnels.map { $0 == scheme } ?? true
             rules.append(rule)
@@ -36,22 +48,28 @@ package struct ProxyEnvironment {
         return ParentRules(rules)
     }
 
-    /// The hosts that no proxy leads to, without those that are this machine: a proxy here may lead
-    /// there, too.
-    package var remoteExceptions: [String] {
-        self.exceptions.filter { text in
-            ProxyException(text, style: .suffixes).map { !$0.isOfLoopback } ?? true
+    /// The hosts that no proxy leads to, byte by byte as they were given.
+    ///
+    /// Without those that are this machine: a proxy here may lead there, too.
+    package var remoteExceptions: [[UInt8]] {
+        self.exceptions.filter { bytes in
+            let exception = ProxyException(Self.text(bytes), style: .suffixes)
+            return exception.map { !$0.isOfLoopback } ?? true
         }
     }
 
-    private var exceptions: [String] {
-        (self.variable("no_proxy") ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }
-            .map(String.init)
+    private var exceptions: [[UInt8]] {
+        let value = self.variable("no_proxy") ?? []
+        return value.split { ", \t".utf8.contains($0) }.map { Array($0) }
     }
 
     /// In lower case before upper case; one that is empty is there, and means no proxy.
-    private func variable(_ name: String) -> String? {
+    private func variable(_ name: String) -> [UInt8]? {
         self.variables[name] ?? self.variables[name.uppercased()]
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes, as: UTF8.self)
     }
 
     /// Reads `[scheme://][user[:password]@]host[:port]`.

@@ -43,7 +43,7 @@ struct Run: AsyncParsableCommand {
         let entries = OwnStart.environment
         do {
             let (ending, summary) = try await Daemon.withProxy(
-                loaded, session: session.name, variables: ProcessEnvironment.variables
+                loaded, session: session.name, entries: entries
             ) {
                 let environment = Self.environment(entries, proxy: $0)
                 descriptors.keepFromChildren()
@@ -63,12 +63,14 @@ struct Run: AsyncParsableCommand {
     /// Both cases, because programs differ in which they read; and no exceptions for loopback, which
     /// many systems set, because they would lead past it.
     ///
-    /// - Parameter entries: `NAME=VALUE`; all others go on as they are.
+    /// - Parameter entries: `NAME=VALUE`; all others go on as they are, and so do the exceptions that
+    ///   stay.
     static func environment(_ entries: [[UInt8]], proxy: TemporaryProxy) -> [[UInt8]] {
-        let exceptions = proxy.exceptions.joined(separator: ",")
-        var own: [(name: String, value: String)] = []
+        let url = Array(proxy.url.utf8)
+        let exceptions = Array(proxy.exceptions.joined(separator: [UInt8(ascii: ",")]))
+        var own: [(name: String, value: [UInt8])] = []
         for name in ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"] {
-            let value = name == "no_proxy" ? exceptions : proxy.url
+            let value = name == "no_proxy" ? exceptions : url
             own.append((name, value))
             own.append((name.uppercased(), value))
         }
@@ -76,7 +78,8 @@ struct Run: AsyncParsableCommand {
         let others = entries.filter { entry in
             !names.contains(Array(entry.prefix { $0 != UInt8(ascii: "=") }))
         }
-        return others + own.map { Array("\($0.name)=\($0.value)".utf8) }
+        let added: [[UInt8]] = own.map { Array("\($0.name)=".utf8) + $0.value }
+        return others + added
     }
 
     /// The command as it was given: texts have something else in the place of what is not UTF-8.

@@ -18,8 +18,21 @@ struct ProxyEnvironmentTests {
         ])
     func exceptions(_ text: String, _ expected: [String]) {
         for name in ["no_proxy", "NO_PROXY"] {
-            #expect(ProxyEnvironment([name: text]).remoteExceptions == expected)
+            let found = ProxyEnvironment([name: text]).remoteExceptions
+            #expect(found == expected.map { Array($0.utf8) })
         }
+    }
+
+    @Test("keep the bytes of exceptions that are not UTF-8")
+    func bytes() {
+        let name: [UInt8] = [0x63, 0xE9, 0xFF]
+        let exceptions: [UInt8] = Array("no_proxy=localhost, ".utf8) + name + Array(",b".utf8)
+        let environment = ProxyEnvironment(
+            entries: [exceptions, Array("odd".utf8), Array("http_proxy=p:1".utf8)])
+        #expect(environment.remoteExceptions == [name, Array("b".utf8)])
+        let rules = environment.rules()
+        #expect(rules.parent(host: "b", port: 80, scheme: .http) == nil)
+        #expect(rules.parent(host: "a", port: 80, scheme: .http)?.authority == "p:1")
     }
 
     @Test("lead tunnels as they lead what is thought to be in them")

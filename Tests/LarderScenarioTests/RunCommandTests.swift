@@ -109,6 +109,21 @@ struct RunCommandTests {
         }
     }
 
+    @Test("Exceptions that are not UTF-8 come to the command as they were given")
+    func exceptionBytes() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let script =
+                "export no_proxy=\"$(printf 'localhost,\\351\\377.b')\"; "
+                + "exec \(Program.larder) run --quiet -- "
+                + "sh -c 'printf %s \"$no_proxy\" | od -An -tx1'"
+            let run = try await Program("/bin/sh", ["-c", script], environment: home.environment)
+                .ended()
+            #expect(run.status == 0)
+            #expect(run.lines == [" e9 ff 2e 62"], "\(run.errText)")
+        }
+    }
+
     @Test("The environment leads to the proxy in both cases, without exceptions")
     func environment() async throws {
         try await Scene.inTurn {
