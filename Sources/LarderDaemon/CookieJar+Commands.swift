@@ -1,5 +1,6 @@
 package import LarderControl
 package import LarderCookies
+import LarderEngine
 package import LarderHTTP
 
 // What a command asks of a jar, done on the value: whether a proxy holds it or a file.
@@ -36,6 +37,23 @@ extension CookieJar {
             let changes = self.remove { filter.matches($0) && !$0.isExpired(at: now) }
             return (.removed(changes.count), changes)
         }
+    }
+
+    /// Does what a command asks with the cookies that a storage keeps, for which there is no jar in
+    /// memory.
+    ///
+    /// When it returns, what has changed is kept.
+    ///
+    /// - Parameter storage: nil: it keeps none, and nothing.
+    static func obey(
+        _ command: CookieCommand, keptIn storage: (any CookieStorage)?, at now: Timestamp
+    ) async throws(CookieStorageError) -> CookieAnswer {
+        var jar = CookieJar(suffixes: PublicSuffixList.system)
+        guard let storage else { return jar.obey(command, at: now).answer }
+        let expired = jar.restore(try await storage.load(), at: now)
+        let (answer, changes) = jar.obey(command, at: now)
+        if !changes.isEmpty { try await storage.apply(expired + changes) }
+        return answer
     }
 
     private mutating func put(

@@ -1,9 +1,10 @@
 import LarderConfig
-import LarderControl
+package import LarderControl
 import LarderCookies
 import LarderEngine
 import LarderHTTP
 import LarderSession
+import LarderState
 
 extension RunningProxy {
     /// Answers a command about the cookies that a session keeps itself.
@@ -15,7 +16,11 @@ extension RunningProxy {
     ) async throws {
         for member in try self.members(named: name) {
             let part = try await member.part(of: principal, hasCommon: false)
-            guard let cookies = part.cookies else { throw ControlRefusal.noJar(name) }
+            guard let cookies = part.cookies else {
+                let answer = try await member.withoutJar(command, of: part.principal)
+                for line in answer.replies { try await reply(line) }
+                continue
+            }
             let now = SystemClock().now()
             let (answer, failure) = await cookies.changed { $0.obey(command, at: now) }
             if command.isLook {
@@ -49,6 +54,22 @@ extension RunningProxy.RunningSession {
         await part.opened()
         return part
     }
+
+    /// Answers about a session that passes cookies on, as a command does where no proxy runs: what it
+    /// kept while it had a jar may lie in its state file still.
+    fileprivate func withoutJar(
+        _ command: CookieCommand, of principal: String
+    ) async throws(ControlRefusal) -> CookieAnswer {
+        if case .put = command { throw ControlRefusal.noJar(self.settings.name.text) }
+        do throws(CookieStorageError) {
+            return try await CookieJar.obey(
+                command, keptIn: self.open.state?.cookies(of: principal),
+                at: SystemClock().now())
+        } catch {
+            throw ControlRefusal(
+                failure: ControlFailure(.inputOutput, "the cookies: \(error.detail)"))
+        }
+    }
 }
 
 extension CookieCommand {
@@ -71,7 +92,8 @@ extension CookieAnswer {
 }
 
 extension ControlRefusal {
-    static func noJar(_ session: String) -> ControlRefusal {
+    /// A session has no jar, and how it gets one.
+    package static func noJar(_ session: String) -> ControlRefusal {
         ControlRefusal(
             invalid: "the session \(session) keeps no cookies, it passes them on; give it "
                 + "cookies: {mode: jar}")

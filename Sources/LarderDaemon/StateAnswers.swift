@@ -120,14 +120,8 @@ package struct StateAnswers: Sendable {
         _ command: CookieCommand, of name: String?, _ state: StateFile?
     ) async throws -> CookieAnswer {
         let principal = try await self.principal(name, state, hasCommon: false)
-        let now = SystemClock().now()
-        var jar = CookieJar(suffixes: PublicSuffixList.system)
-        guard let state else { return jar.obey(command, at: now).answer }
-        let storage = state.cookies(of: principal)
-        let expired = jar.restore(try await storage.load(), at: now)
-        let (answer, changes) = jar.obey(command, at: now)
-        if !changes.isEmpty { try await storage.apply(expired + changes) }
-        return answer
+        return try await CookieJar.obey(
+            command, keptIn: state?.cookies(of: principal), at: SystemClock().now())
     }
 
     // MARK: Credentials

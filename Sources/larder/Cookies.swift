@@ -1,14 +1,16 @@
 import ArgumentParser
+import LarderConfig
 import LarderControl
+import LarderDaemon
 
 /// The verb `larder cookies …`.
 struct Cookies: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Look at and change the cookies that a session keeps itself.",
         discussion: """
-            Of a session whose cookies are "jar". Asks the running proxy; without one, opens the \
-            session's state file, which holds the persistent cookies. Values are hidden unless \
-            --reveal is given.
+            Of a session whose cookies are "jar"; one that passes them on has none but what it kept \
+            before. Asks the running proxy; without one, opens the session's state file, which holds \
+            the persistent cookies. Values are hidden unless --reveal is given.
             """,
         subcommands: [
             CookiesList.self, CookiesShow.self, CookiesSet.self, CookiesDelete.self,
@@ -35,8 +37,13 @@ struct CookiesList: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let cookies = try await self.state.open().cookies(
+        let state = try self.state.open()
+        let cookies = try await state.cookies(
             CookieFilter(domain: self.domain), reveals: self.reveal)
+        if cookies.isEmpty, state.settings.cookies.mode == .pass {
+            let reason = ControlRefusal.noJar(state.name).description
+            Output.note("larder: \(Printable.text(reason))")
+        }
         if self.json {
             let now = wallClockMicroseconds()
             for cookie in cookies { try Output.line(CookieText.json(cookie, now: now)) }

@@ -131,6 +131,53 @@ struct SessionCookieTests {
         }
     }
 
+    @Test("Of a session without a jar they say the same with a proxy and without, and what it kept")
+    func withoutJar() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure("")
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            try await self.look(home, kept: 0)
+            let bare = try await home.serve()
+            try await self.look(home, kept: 0)
+            #expect(try await bare.stop().status == 0)
+
+            try home.configure(Self.jar)
+            let keeping = try await home.serve()
+            _ = try await keeping.get(origin.url("/login"))
+            #expect(try await keeping.stop().status == 0)
+
+            try home.configure("")
+            try await self.look(home, kept: 1)
+            let proxy = try await home.serve()
+            try await self.look(home, kept: 1)
+            let deleted = try await home.larder("cookies", "delete", "keep")
+            #expect(deleted.outText == "1\n", "\(deleted.errText)")
+            try await self.look(home, kept: 0)
+            #expect(try await proxy.stop().status == 0)
+            try await self.look(home, kept: 0)
+            await origin.stop()
+        }
+    }
+
+    /// What the commands say of a session without a jar, whose file holds so many cookies.
+    private func look(_ home: Home, kept: Int) async throws {
+        let listed = try await home.larder("cookies", "list", "--json")
+        #expect(listed.status == 0 && listed.lines.count == kept, "\(listed.errText)")
+        #expect(listed.errText.contains("it passes them on") == (kept == 0))
+        let shown = try await home.larder("cookies", "show", "keep")
+        #expect(shown.status == (kept == 0 ? 1 : 0), "\(shown.errText)")
+        let none = try await home.larder("cookies", "delete", "none")
+        #expect(none.status == 1, "\(none.errText)")
+        let cleared = try await home.larder("cookies", "clear", "--domain", "none.example")
+        #expect(cleared.status == 0 && cleared.outText == "0\n", "\(cleared.errText)")
+        let value = try home.secretFile("by-hand-3Xc7\n", named: "value")
+        let set = try await home.larder(
+            "cookies", "set", "own", "--domain", "127.0.0.1", "--expires", "2 d", "--value-from",
+            value)
+        #expect(set.status == 65 && set.errText.contains("it passes them on"), "\(set.errText)")
+    }
+
     @Test("curl reads what is exported, and what curl saved is imported")
     func curl() async throws {
         try await self.exchange { home, origin, file in
