@@ -6,7 +6,8 @@ import Synchronization
 
 /// The trouble that a session's disk tier had last, for whoever asks later.
 ///
-/// The log says it once; a person may look hours after.
+/// The log says it once, and its end when that has lasted; a person may look hours after, and sees
+/// whether anything is stored now.
 final class DiskTroubleNote: Sendable {
     private let last = Mutex<DiskTrouble?>(nil)
 
@@ -15,7 +16,7 @@ final class DiskTroubleNote: Sendable {
     /// Takes note of an event, if it is about trouble.
     func note(_ event: EngineEvent, at now: Timestamp) {
         switch event {
-        case .withoutDisk(let error), .disk(.failed(let error)):
+        case .withoutDisk(let error), .disk(.failed(let error)), .disk(.failedAgain(let error)):
             let trouble = DiskTrouble(
                 cause: "\(error.path): \(error.cause)", microseconds: now.microseconds,
                 isOver: false)

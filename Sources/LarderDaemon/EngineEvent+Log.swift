@@ -117,7 +117,14 @@ extension DiskEvent {
             log.warning(
                 "nothing is stored on disk for now",
                 metadata: facts(session, error))
+        // One that fails and recovers in turns is one trouble.
+        case .failedAgain(let error):
+            log.debug(
+                "nothing is stored on disk once more",
+                metadata: facts(session, error))
         case .recovered:
+            log.debug("something was stored on disk again", metadata: ["session": "\(session)"])
+        case .settled:
             log.notice("storing on disk again", metadata: ["session": "\(session)"])
         }
     }

@@ -82,7 +82,8 @@ package struct DiskConfiguration: Sendable {
     }
 }
 
-/// What a disk store has to say to a person, each thing once.
+/// What a disk store has to say, each thing once: to a person, but for what tells what happens now in a
+/// trouble that a person knows of (``failedAgain(_:)``, ``recovered``).
 package enum DiskEvent: Sendable, Equatable {
     /// The file could not be used, was renamed to `name`, and a new one was made.
     case setAside(name: String, reason: String)
@@ -98,7 +99,12 @@ package enum DiskEvent: Sendable, Equatable {
     case notShrunk(StoreError)
     /// An entry was dropped because what the disk gave back is not what was written.
     case damaged(key: CacheKey?, reason: String)
-    /// Nothing is stored until later.
+    /// Nothing is stored until later: a trouble begins.
     case failed(StoreError)
+    /// Nothing is stored until later, once more: the trouble is not over, though it stored in between.
+    case failedAgain(StoreError)
+    /// It stores again; whether that lasts will be seen.
     case recovered
+    /// It has stored again for so long that the trouble is over.
+    case settled
 }

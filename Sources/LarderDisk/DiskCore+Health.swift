@@ -49,19 +49,20 @@ extension DiskCore {
     @discardableResult
     func pause(_ error: StoreError) -> Timestamp {
         let now = self.clock()
-        let (isFirst, until) = self.health.withLock { $0.failed(at: now) }
-        if isFirst { self.report(.failed(error)) }
+        let (event, until) = self.health.withLock { $0.failed(error, at: now) }
+        if let event { self.report(event) }
         return until
     }
 
     /// Something was stored: the disk works again, if that was asked after the pause.
     func worked() {
         let now = self.clock()
-        if self.health.withLock({ $0.worked(at: now) }) { self.report(.recovered) }
+        if let event = self.health.withLock({ $0.worked(at: now) }) { self.report(event) }
     }
 
     /// The cause of a failure was removed.
     func mended() {
-        if self.health.withLock({ $0.mended() }) { self.report(.recovered) }
+        let now = self.clock()
+        if let event = self.health.withLock({ $0.mended(at: now) }) { self.report(event) }
     }
 }

@@ -6,9 +6,33 @@ import Testing
 
 @Suite("A disk that fails")
 struct HealthTests {
+    /// What happens so many seconds after the start.
+    enum Step: Sendable { case fails(Int), stores(Int), mended(Int) }
+    enum Told: Sendable, Equatable { case failed, failedAgain, recovered, settled }
+
     private let start = Timestamp(seconds: 1_700_000_000)
+    private let error = StoreError(.noSpace, path: "/cache.mdb", cause: "full", remedy: "free some")
 
     private func after(_ seconds: Int) -> Timestamp { self.start + .seconds(seconds) }
+
+    private func told(_ step: Step, _ health: inout DiskHealth) -> Told? {
+        let event: DiskEvent? =
+            switch step {
+            case .fails(let second): health.failed(self.error, at: self.after(second)).event
+            case .stores(let second): health.worked(at: self.after(second))
+            case .mended(let second): health.mended(at: self.after(second))
+            }
+        guard let event else { return nil }
+        switch event {
+        case .failed(let error) where error == self.error: return .failed
+        case .failedAgain(let error) where error == self.error: return .failedAgain
+        case .recovered: return .recovered
+        case .settled: return .settled
+        default:
+            Issue.record("\(step) told \(event)")
+            return nil
+        }
+    }
 
     @Test("is left alone twice as long after each failed try, up to five minutes")
     func backOff() {
@@ -16,7 +40,7 @@ struct HealthTests {
         var now = self.start
         var pauses: [Duration] = []
         for _ in 0..<8 {
-            let (_, until) = health.failed(at: now)
+            let (_, until) = health.failed(self.error, at: now)
             pauses.append(until - now)
             #expect(!health.isHealthy(at: now))
             #expect(health.isHealthy(at: until))
@@ -29,29 +53,76 @@ struct HealthTests {
     func burst() {
         var health = DiskHealth(firstPause: .seconds(10))
         for second in 0..<5 {
-            let (isFirst, until) = health.failed(at: self.after(second))
-            #expect(isFirst == (second == 0))
+            let (event, until) = health.failed(self.error, at: self.after(second))
+            #expect((event != nil) == (second == 0))
             #expect(until == self.after(second + 10))
         }
     }
 
-    @Test("is said to fail once and to work again once, and then begins anew")
-    func saidOnce() {
+    @Test(
+        "is said to fail once, however often it recovers for a while, and to be well when that lasts",
+        arguments: [
+            ([.stores(0), .mended(1)], [nil, nil]),
+            // What was under way proves nothing.
+            (
+                [.fails(0), .stores(5), .fails(11), .stores(40), .stores(41)],
+                [.failed, nil, nil, .recovered, nil]
+            ),
+            // As a disk that is full: every ten seconds.
+            (
+                [.fails(0), .stores(10), .fails(11), .fails(12), .stores(22), .fails(23)],
+                [.failed, .recovered, .failedAgain, nil, .recovered, .failedAgain]
+            ),
+            (
+                [.fails(0), .stores(10), .stores(609), .stores(610), .stores(1_300)],
+                [.failed, .recovered, nil, .settled, nil]
+            ),
+            // The calm begins anew with each recovery.
+            (
+                [.fails(0), .stores(10), .fails(500), .stores(510), .stores(611), .stores(1_110)],
+                [.failed, .recovered, .failedAgain, .recovered, nil, .settled]
+            ),
+            // One after the other is two.
+            (
+                [.fails(0), .stores(10), .stores(610), .fails(611)],
+                [.failed, .recovered, .settled, .failed]
+            ),
+            // Nothing was stored in between, and the former one was over nevertheless.
+            ([.fails(0), .stores(10), .fails(610)], [.failed, .recovered, .failed]),
+            (
+                [.fails(0), .mended(1), .mended(2), .fails(3), .mended(4), .stores(604)],
+                [.failed, .recovered, nil, .failedAgain, .recovered, .settled]
+            ),
+            // The clock was set back.
+            (
+                [.fails(5_000), .stores(5_010), .stores(0), .stores(599), .stores(600)],
+                [.failed, .recovered, nil, nil, .settled]
+            ),
+        ] as [([Step], [Told?])])
+    func news(_ steps: [Step], _ expected: [Told?]) {
         var health = DiskHealth(firstPause: .seconds(10))
-        #expect(health.worked(at: self.start) == false)
-        #expect(health.failed(at: self.start).isFirst)
-        // What was under way proves nothing.
-        #expect(health.worked(at: self.after(5)) == false)
-        #expect(health.failed(at: self.after(11)).isFirst == false)
-        #expect(health.worked(at: self.after(40)) == true)
-        #expect(health.worked(at: self.after(41)) == false)
+        var told: [Told?] = []
+        for step in steps { told.append(self.told(step, &health)) }
+        #expect(told == expected)
+    }
+
+    @Test("begins with a short pause once it has recovered, and anew when that has lasted")
+    func anew() {
+        var health = DiskHealth(firstPause: .seconds(10))
+        _ = health.failed(self.error, at: self.start)
+        #expect(health.failed(self.error, at: self.after(10)).until == self.after(30))
+        #expect(health.worked(at: self.after(30)) == .recovered)
+        #expect(health.failed(self.error, at: self.after(31)).until == self.after(41))
+        #expect(health.worked(at: self.after(41)) == .recovered)
+        #expect(health != DiskHealth(firstPause: .seconds(10)))
+        #expect(health.worked(at: self.after(641)) == .settled)
         #expect(health == DiskHealth(firstPause: .seconds(10)))
     }
 
     @Test("is tried again where the clock was set back by more than a pause")
     func clockSetBack() {
         var health = DiskHealth(firstPause: .seconds(10))
-        _ = health.failed(at: self.after(100_000))
+        _ = health.failed(self.error, at: self.after(100_000))
         #expect(!health.isHealthy(at: self.after(100_001)))
         #expect(health.isHealthy(at: self.start))
     }

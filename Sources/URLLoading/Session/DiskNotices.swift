@@ -36,7 +36,9 @@ enum DiskNotices {
                 self.say(
                     "responses could not be read, and were set aside,", at: directory,
                     "\(name): \(reason)")
-            case .discarded, .asideRemoved, .lost, .shrunk, .notShrunk, .damaged, .recovered: break
+            case .discarded, .asideRemoved, .lost, .shrunk, .notShrunk, .damaged, .failedAgain,
+                .recovered, .settled:
+                break
             }
         }
     }
