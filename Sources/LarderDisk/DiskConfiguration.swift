@@ -107,4 +107,6 @@ package enum DiskEvent: Sendable, Equatable {
     case recovered
     /// It has stored again for so long that the trouble is over.
     case settled
+    /// What was removed may come back with the next process: it could not be written down anywhere.
+    case removalNotKept(StoreError)
 }

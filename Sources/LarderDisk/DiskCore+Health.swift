@@ -65,4 +65,36 @@ extension DiskCore {
         let now = self.clock()
         if let event = self.health.withLock({ $0.mended(at: now) }) { self.report(event) }
     }
+
+    /// Why what was removed may come back with the next process: neither the file nor the note beside it
+    /// could be written, or the store was closed before.
+    var unkeptRemoval: StoreError? {
+        if let error = self.writerLock.unwrittenDebt {
+            return StoreError(error, path: self.files.writerLock)
+        }
+        guard self.walks.withLock({ $0.hasLost }) else { return nil }
+        return self.storeError(LMDBError(.closed, operation: "remove"))
+    }
+
+    /// Tells, once in a trouble, that what was removed may come back, where it may.
+    func tellOfUnkeptRemoval() {
+        guard let error = self.writerLock.unwrittenDebt,
+            self.health.withLock({ $0.tellsOfUnkeptRemoval() })
+        else { return }
+        self.report(.removalNotKept(StoreError(error, path: self.files.writerLock)))
+    }
+}
+
+extension UnkeptRemoval {
+    init(_ error: StoreError) {
+        let code: Code =
+            switch error.code {
+            case .inUse, .closed, .cancelled: .unavailable
+            case .missing, .notWritable, .untrusted, .noSpace, .damaged, .incomplete,
+                .invalidConfiguration, .failed:
+                .notWritten
+            }
+        self.init(
+            code, path: error.path, cause: error.cause, remedy: "\(error.remedy); then purge again")
+    }
 }

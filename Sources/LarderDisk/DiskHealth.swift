@@ -29,6 +29,8 @@ struct DiskHealth: Sendable, Equatable {
     private let firstPause: Duration
     private var pause: Duration
     private var state = State.sound
+    /// Whether it was told in this trouble that removals are not kept.
+    private var hasToldOfRemoval = false
 
     init(firstPause: Duration) {
         self.firstPause = firstPause
@@ -62,7 +64,12 @@ struct DiskHealth: Sendable, Equatable {
         case .sound: event = .failed(error)
         case .recovering(let since):
             // Where it was calm, nothing was stored that would have told that the trouble was over.
-            event = Self.isCalm(since: since, at: now) ? .failed(error) : .failedAgain(error)
+            if Self.isCalm(since: since, at: now) {
+                self.hasToldOfRemoval = false
+                event = .failed(error)
+            } else {
+                event = .failedAgain(error)
+            }
         case .failing:
             event = nil
             if self.isHealthy(at: now) { self.pause = min(self.pause * 2, self.limit) }
@@ -94,6 +101,12 @@ struct DiskHealth: Sendable, Equatable {
         self.pause = self.firstPause
         self.state = .recovering(since: now)
         return .recovered
+    }
+
+    /// What was removed could be noted nowhere; whether that is to be told.
+    mutating func tellsOfUnkeptRemoval() -> Bool {
+        defer { self.hasToldOfRemoval = true }
+        return !self.hasToldOfRemoval
     }
 
     private static func isCalm(since moment: Timestamp, at now: Timestamp) -> Bool {

@@ -249,8 +249,13 @@ package final class DiskStore: ObjectStore {
         _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
     ) {
         if self.core.mailbox.post(.remove(key, ids: ids, completion)) != .accepted {
+            self.core.walks.withLock { $0.lost() }
             completion?(0)
         }
+    }
+
+    package var unkeptRemoval: UnkeptRemoval? {
+        self.core.unkeptRemoval.map { UnkeptRemoval($0) }
     }
 
     package func removeAll(

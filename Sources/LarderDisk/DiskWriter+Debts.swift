@@ -18,7 +18,7 @@ struct RemovalDebts: Sendable {
     var keys: [CacheKey: ObjectID] = [:]
     /// Bodies that came to nothing.
     var garbage: Set<ObjectID> = []
-    /// The lock file says so, and somebody was told that it is done.
+    /// The lock file says so, if it can be written, and somebody was told that it is done.
     var isRecorded = false
     /// It is not known any more what is to go: the file must not be opened again.
     var isTooMuch = false
@@ -169,9 +169,12 @@ extension DiskWriter {
     }
 
     /// Writes down, before anybody is told, that the file holds what it must not serve.
+    ///
+    /// Where even that is refused, who must know asks for ``DiskCore/unkeptRemoval``.
     mutating func recordInLockFile() {
         self.removals.debts.isRecorded = true
         self.core.writerLock.note(owes: true)
+        self.core.tellOfUnkeptRemoval()
     }
 
     /// Acknowledges what was put off, done or not.
@@ -205,6 +208,8 @@ extension DiskWriter {
     /// Has what is left tried again by itself: nothing else may be written for long.
     mutating func retryRemovals() {
         guard self.isOwing else { return }
+        // What could not be written down may be by now.
+        if self.removals.debts.isRecorded { self.recordInLockFile() }
         self.removals.due =
             self.removals.hasDeferred
             ? .now + Self.deferredInterval : .now + max(.seconds(1), self.core.pauseLeft)

@@ -8,11 +8,14 @@ import Synchronization
 /// ```
 ///
 /// What such a walk would still have removed is in the file, and nobody knows what it is. So who waits
-/// for one that is cut short is told once the lock file says that the file must not be served.
+/// for one that is cut short is told once the lock file says that the file must not be served. Who comes
+/// later still gets no answer but that it is done, and finds in ``hasLost`` that it is not.
 struct WalksUnderWay {
     private var count = 0
     private var cutShort: [@Sendable () -> Void] = []
     private var isOver = false
+    /// Something was to be removed when it could neither be done nor noted any more.
+    private(set) var hasLost = false
 
     /// Whether there is one, or was one that was cut short.
     var isAny: Bool { self.count > 0 }
@@ -23,9 +26,16 @@ struct WalksUnderWay {
 
     /// One cannot go on: whether who waits for it is to be told at once.
     mutating func isTold(_ tell: @escaping @Sendable () -> Void) -> Bool {
-        if !self.isOver { self.cutShort.append(tell) }
+        if self.isOver {
+            self.hasLost = true
+        } else {
+            self.cutShort.append(tell)
+        }
         return self.isOver
     }
+
+    /// A removal came when the store took nothing more.
+    mutating func lost() { self.hasLost = true }
 
     /// The lock file says what is owed, and will say nothing more; gives who waits.
     mutating func end() -> [@Sendable () -> Void] {

@@ -36,8 +36,10 @@ final class WriterLock: Sendable {
         var descriptor: Int32
         var mark: String
         var owes: Bool
-        /// Whether the file says it all.
-        var isWritten = true
+        /// Whether the file says that something is owed, as far as this process has written it.
+        var isOwedInFile: Bool
+        /// Why the file does not say it all; nil where it does.
+        var failure: LMDBError?
     }
 
     private let state: Mutex<State>
@@ -46,7 +48,8 @@ final class WriterLock: Sendable {
         descriptor: Int32, earlyEnds: Int, wasOwed: Bool, mark: String, former: String
     ) {
         self.former = former
-        self.state = Mutex(State(descriptor: descriptor, mark: mark, owes: wasOwed))
+        self.state = Mutex(
+            State(descriptor: descriptor, mark: mark, owes: wasOwed, isOwedInFile: wasOwed))
         self.earlyEnds = earlyEnds
         self.wasOwed = wasOwed
     }
@@ -79,9 +82,10 @@ final class WriterLock: Sendable {
     /// Writes down whether removals are acknowledged that the cache file could not be told of.
     ///
     /// Costs nothing where that is written already. A disk that refuses even this, as one does that
-    /// was mounted anew for reading alone, leaves them to the life of this process.
+    /// was mounted anew for reading alone, leaves them to the life of this process
+    /// (``unwrittenDebt``).
     func note(owes: Bool) {
-        let isKnown = self.state.withLock { $0.owes == owes && $0.isWritten }
+        let isKnown = self.state.withLock { $0.owes == owes && $0.failure == nil }
         if !isKnown { self.note { $0.owes = owes } }
     }
 
@@ -97,8 +101,10 @@ final class WriterLock: Sendable {
         try Self.write(Self.text(state.mark, owes: state.owes), state.descriptor)
     }
 
-    /// Whether the file says what was noted last.
-    var isWritten: Bool { self.state.withLock { $0.isWritten } }
+    /// Why the next process will not know that something is owed; nil where nothing is, or it will.
+    var unwrittenDebt: LMDBError? {
+        self.state.withLock { $0.owes && !$0.isOwedInFile ? $0.failure : nil }
+    }
 
     /// The writer's thread alone calls it once the store is open.
     private func note(_ change: (inout State) -> Void) {
@@ -106,9 +112,15 @@ final class WriterLock: Sendable {
             change(&state)
             return state
         }
-        let text = Self.text(state.mark, owes: state.owes)
-        let isWritten = (try? Self.write(text, state.descriptor)) != nil
-        self.state.withLock { $0.isWritten = isWritten }
+        do throws(LMDBError) {
+            try Self.write(Self.text(state.mark, owes: state.owes), state.descriptor)
+            self.state.withLock { current in
+                current.isOwedInFile = state.owes
+                current.failure = nil
+            }
+        } catch {
+            self.state.withLock { $0.failure = error }
+        }
     }
 
     private static func text(_ mark: String, owes: Bool) -> String {
@@ -155,7 +167,10 @@ final class WriterLock: Sendable {
         let descriptor = self.descriptor
         if Self.isNamed(descriptor, files) { return }
         let (new, _) = try Self.take(files)
-        self.state.withLock { $0.descriptor = new }
+        self.state.withLock { state in
+            state.descriptor = new
+            state.isOwedInFile = false
+        }
         _ = close(descriptor)
         self.note(.steady)
     }
@@ -255,9 +270,14 @@ final class WriterLock: Sendable {
     /// the end is cut off does not go on owing what it has paid.
     private static func write(_ text: String, _ descriptor: Int32) throws(LMDBError) {
         let bytes = Self.covering(text)
-        guard unsafe pwrite(descriptor, bytes, bytes.count, 0) == bytes.count,
-            ftruncate(descriptor, off_t(text.utf8.count)) == 0
-        else { throw LMDBError(returnCode: errno, operation: "write") }
+        let written = unsafe pwrite(descriptor, bytes, bytes.count, 0)
+        // A part of so few bytes is all that there was room for.
+        guard written < 0 || written == bytes.count else {
+            throw LMDBError(returnCode: ENOSPC, operation: "write")
+        }
+        guard written >= 0, ftruncate(descriptor, off_t(text.utf8.count)) == 0 else {
+            throw LMDBError(returnCode: errno, operation: "write")
+        }
     }
 
     static func covering(_ text: String) -> [UInt8] {

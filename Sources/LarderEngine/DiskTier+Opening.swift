@@ -45,7 +45,7 @@ extension DiskTier {
     /// Answers a removal that no file could be told of: once it is noted beside a file that could not be
     /// opened, so that no process serves what lies there.
     ///
-    /// A disk that refuses even the note leaves it to the life of this process.
+    /// A disk that refuses even the note leaves it to the life of this process, and that is told.
     func answerRemoval(_ completion: @escaping @Sendable () -> Void) {
         guard self.state.withLock({ $0.owesRemoval && !$0.hasNotedRemoval }) else {
             return completion()
@@ -62,8 +62,9 @@ extension DiskTier {
             (state.owesRemoval && !state.hasNotedRemoval, state.place)
         }
         guard isDue else { return }
-        let isNoted = DiskPlaces(directory: self.directory).noteRemoval(place)
-        self.state.withLock { $0.hasNotedRemoval = isNoted }
+        let note = DiskPlaces(directory: self.directory).noteRemoval(place)
+        self.state.withLock { $0.hasNotedRemoval = note == .written }
+        if case .failed(let error) = note { self.report(.removalNotKept(error)) }
     }
 
     // MARK: The capacity
@@ -215,12 +216,21 @@ struct DiskPlaces {
             remedy: "remove it")
     }
 
-    /// Notes beside a file that what lies in it is not to be found any more; whether that is done.
+    /// Notes beside a file that what lies in it is not to be found any more.
+    ///
+    /// What lies in one that another process has is that one's.
     ///
     /// - Parameter place: whose; nil: of the first that no process has.
-    func noteRemoval(_ place: String?) -> Bool {
+    func noteRemoval(_ place: String?) -> RemovalNote {
         let places = place.map { [$0] } ?? (1...Self.limit).map { self.place($0) }
-        return places.contains { UnopenedDisk.noteRemoval(in: $0) }
+        var result = RemovalNote.notNeeded
+        for place in places {
+            let note = UnopenedDisk.noteRemoval(in: place)
+            if note == .written { return note }
+            if case .inUse? = note.failure?.code { continue }
+            if result == .notNeeded { result = note }
+        }
+        return result
     }
 
     /// Takes away the files that no process has.

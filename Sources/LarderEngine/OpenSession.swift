@@ -128,7 +128,8 @@ package final class OpenSession: Sendable {
                 return (nil, nil)
             }
             report(.withoutDisk(error))
-            return (nil, UnopenedDisk(directory: configuration.directory))
+            let absent = UnopenedDisk(directory: configuration.directory) { report(.disk($0)) }
+            return (nil, absent)
         }
     }
 

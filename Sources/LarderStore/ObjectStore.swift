@@ -203,6 +203,11 @@ package protocol ObjectStore: AnyObject, Sendable {
     func removeAll(
         where matches: @escaping @Sendable (CacheKey) -> Bool,
         _ completion: @escaping @Sendable (Int) -> Void)
+    /// Why what was removed may come back with the next process; nil where nothing will.
+    ///
+    /// One answer for all removals, as what can no longer be told of one entry is told of the whole
+    /// file. To be asked once a removal was told to be done, by whoever must say if it does not last.
+    var unkeptRemoval: UnkeptRemoval? { get }
     /// Finds what was first stored at `time` or after, so that it can be removed; what comes or goes
     /// meanwhile may be among it or not.
     ///
@@ -279,6 +284,9 @@ extension ObjectStore {
     package func residentObjects(from place: ResidentPlace) -> ResidentPage { ResidentPage() }
 
     package func residentObjects(of key: CacheKey) -> [ResidentObject] { [] }
+
+    /// For a store that no other process opens.
+    package var unkeptRemoval: UnkeptRemoval? { nil }
 
     /// For a store that lies below another, which minds the order for it.
     package func removalMark() -> RemovalMark { RemovalMark(rawValue: 0) }

@@ -54,6 +54,10 @@ package final class TieredStore: ObjectStore {
         return { removed in absent.willAnswerRemoval { completion?(removed) } }
     }
 
+    package var unkeptRemoval: UnkeptRemoval? {
+        self.disk?.unkeptRemoval ?? self.absent?.unkeptRemoval
+    }
+
     // MARK: Finding
 
     package func lookupResident(_ key: CacheKey) -> [StoredObject]? {

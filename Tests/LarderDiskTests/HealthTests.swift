@@ -119,6 +119,24 @@ struct HealthTests {
         #expect(health == DiskHealth(firstPause: .seconds(10)))
     }
 
+    @Test("tells once a trouble that what was removed is not kept")
+    func removals() {
+        var health = DiskHealth(firstPause: .seconds(10))
+        func tells() -> [Bool] { [health.tellsOfUnkeptRemoval(), health.tellsOfUnkeptRemoval()] }
+        #expect(tells() == [true, false])
+        _ = health.failed(self.error, at: self.start)
+        _ = health.worked(at: self.after(10))
+        _ = health.failed(self.error, at: self.after(20))
+        #expect(tells() == [false, false])
+        _ = health.worked(at: self.after(30))
+        _ = health.worked(at: self.after(630))
+        #expect(tells() == [true, false])
+        _ = health.failed(self.error, at: self.after(640))
+        _ = health.worked(at: self.after(650))
+        _ = health.failed(self.error, at: self.after(1_250))
+        #expect(tells() == [true, false])
+    }
+
     @Test("is tried again where the clock was set back by more than a pause")
     func clockSetBack() {
         var health = DiskHealth(firstPause: .seconds(10))

@@ -36,6 +36,9 @@ enum DiskNotices {
                 self.say(
                     "responses could not be read, and were set aside,", at: directory,
                     "\(name): \(reason)")
+            case .removalNotKept(let error):
+                self.say(
+                    "responses that were removed may come back", at: directory, error.description)
             case .discarded, .asideRemoved, .lost, .shrunk, .notShrunk, .damaged, .failedAgain,
                 .recovered, .settled:
                 break
