@@ -21,7 +21,7 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     /// them if it is to.
     case listMissing(session: String, clears: Bool)
     /// Removes stored responses from both tiers, those of all principals where none is named:
-    /// `.purged`.
+    /// `.purged`, or `.failed` where they may come back at the next start.
     case purge(session: String?, PurgeSelection, principal: String? = nil)
     /// Writes a session's cache file anew without holes: `.progress` in bytes, then `.compacted`.
     case compact(session: String)

@@ -41,11 +41,7 @@ extension RunningProxy: ControlResponder {
             }
         case .purge(let name, let selection, let principal):
             let filter = try PurgeFilter(selection, principal: principal)
-            for member in try self.members(named: name) {
-                let removed = await filter.purge(member.sessions, isSplit: member.isSplit)
-                try await reply(
-                    .purged(PurgeOutcome(session: member.settings.name.text, removed: removed)))
-            }
+            try await Self.purge(self.members(named: name), filter, reply)
         case .compact(let name):
             for member in try self.members(named: name) {
                 if let outcome = try await Self.compact(member, reply) {

@@ -6,7 +6,10 @@ import LarderControl
 struct CachePurge: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge", abstract: "Remove stored responses; prints how many.",
-        discussion: "Exit status: 0 also where there was nothing to remove.")
+        discussion: """
+            Exit status: 0 also where there was nothing to remove; 74 where the disk could not be told, \
+            so that what was removed may come back at the next start.
+            """)
 
     @OptionGroup var selection: SelectionArguments
 

@@ -140,7 +140,9 @@ final class DiskCache: CacheReading {
         let filter = try PurgeFilter(selection, principal: principal)
         let store = try DiskStore.openHere(in: self.directory, for: self.session)
         let removed = await filter.purge(store)
+        // What the disk has refused is tried once more at the end.
         await store.close()
+        if let unkept = store.unkeptRemoval { throw unkept }
         return removed
     }
 

@@ -4,6 +4,7 @@ import LarderCookies
 import LarderCredentials
 import LarderDaemon
 import LarderState
+import LarderStore
 
 /// How a command ended, by the numbers of sysexits.h(3head).
 enum ExitStatus: Int32 {
@@ -66,6 +67,13 @@ struct CommandFailure: Error, Equatable {
                 remedy: isOther ? "restart the proxy with the release that is installed" : nil)
         case let error as DaemonError: self = Self.of(error)
         case let error as StateError: self = Self.of(error)
+        case let error as UnkeptRemoval:
+            let status: ExitStatus =
+                switch error.code {
+                case .notWritten: .inputOutput
+                case .unavailable: .unavailable
+                }
+            self.init(status, error.description, remedy: error.remedy)
         case let error as CookieStorageError:
             self.init(.inputOutput, "the cookies: \(error.detail)")
         case let error as CredentialStorageError:

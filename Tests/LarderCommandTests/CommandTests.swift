@@ -3,6 +3,7 @@ import Glibc
 import LarderConfig
 import LarderControl
 import LarderDaemon
+import LarderStore
 import Testing
 
 @testable import larder
@@ -168,6 +169,23 @@ struct CommandTests {
         let several = CommandFailure(mistakes)
         #expect(several?.lines == ["larder: f:1:2: a", "larder: f: b"])
         #expect(several?.status == .configuration)
+    }
+
+    @Test(
+        "A removal that does not last fails, with its cause and remedy in a line",
+        arguments: [
+            (UnkeptRemoval.Code.notWritten, larder.ExitStatus.inputOutput),
+            (.unavailable, .unavailable),
+        ])
+    func unkept(_ code: UnkeptRemoval.Code, _ status: larder.ExitStatus) {
+        let unkept = UnkeptRemoval(code, path: "/c/cache.lock", cause: "full", remedy: "free some")
+        let failure = CommandFailure(unkept)
+        #expect(failure?.status == status)
+        #expect(
+            failure?.lines == [
+                "larder: /c/cache.lock: full: what was removed may come back at the next start; "
+                    + "free some"
+            ])
     }
 
     @Test(

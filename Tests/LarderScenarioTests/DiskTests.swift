@@ -162,4 +162,56 @@ struct DiskTests {
             }
         }
     }
+
+    @Test("A purge on a read-only disk fails and says why, and what was stored there comes back")
+    func purgeOnReadOnlyDisk() async throws {
+        try await SmallDisk.use("size=16m") { disk in
+            func remount(_ option: String) async throws {
+                let end = try await Program(
+                    "/bin/mount", ["-o", "remount,\(option)", disk], environment: [:]
+                ).ended()
+                #expect(end.status == 0, "\(end.errText)")
+            }
+            try await Scene.inTurn {
+                let home = try Home()
+                try home.configure(
+                    "sessions: {default: {cache: {directory: '\(disk)/cache', disk: 8 MiB}}}")
+                let origin = try await ScriptedOrigin.answering { response(body: $0.target) }
+                let url = origin.url("/a")
+                let first = try await home.serve()
+                _ = try await first.get(url)
+                _ = try await first.getStored(url)
+                _ = try await first.stop()
+
+                try await remount("ro")
+                let second = try await home.serve()
+                _ = try await second.get(url)
+                _ = try await second.getStored(url)
+                for _ in 0..<2 {
+                    let purged = try await home.cache("purge", url)
+                    #expect(purged.status == 74)
+                    #expect(purged.out.isEmpty)
+                    #expect(purged.errText.contains("cache.lock"), "\(purged.errText)")
+                    #expect(purged.errText.contains("Read-only file system: what"))
+                    #expect(purged.errText.contains("may come back at the next start; remount"))
+                }
+                let answer = try await second.get(url, "Cache-Control: only-if-cached")
+                #expect(answer.status == 504)
+                let said = "responses that were removed may come back at the next start"
+                #expect(second.log.components(separatedBy: said).count == 2)
+                _ = try await second.stop()
+                let alone = try await home.cache("purge", url)
+                #expect(alone.status == 77)
+                #expect(alone.out.isEmpty)
+
+                try await remount("rw")
+                let third = try await home.serve()
+                let kept = try await third.get(url)
+                #expect(kept["Cache-Status"]?.contains("hit") == true)
+                #expect(try await home.cache("purge", url).outText == "1\n")
+                _ = try await third.stop()
+                await origin.stop()
+            }
+        }
+    }
 }
