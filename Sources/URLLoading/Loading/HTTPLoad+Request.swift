@@ -8,12 +8,11 @@ extension LoadOrder {
     ///
     /// - Parameters:
     ///   - rules: of its session.
+    ///   - uri: what its URL says.
     ///   - observer: of the transfer.
     func engineRequest(
-        _ rules: LoadingRules, observer: any TransferObserver
+        _ rules: LoadingRules, uri: TargetURI, observer: any TransferObserver
     ) throws(URLError) -> Request {
-        guard let url = self.request.url else { throw URLError(.badURL) }
-        let uri = try TargetURI(loading: url)
         let method = try Self.method(self.request.httpMethod)
         if uri.scheme == .ftp, method != .get || self.body != nil {
             throw URLError(.unsupportedURL)
@@ -101,7 +100,11 @@ extension TargetURI {
     /// A URL as the engine takes it: without fragment, and for http without user and password, which
     /// are a credential and no part of the target.
     init(loading url: URL) throws(URLError) {
-        let text = url.absoluteString
+        try self.init(loading: url.absoluteString)
+    }
+
+    /// The same of a URL's text.
+    init(loading text: String) throws(URLError) {
         let span = text.utf8.span
         let parts = LoadedParts(span)
         do throws(HeadError) {

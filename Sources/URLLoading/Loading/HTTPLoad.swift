@@ -147,8 +147,11 @@ final class HTTPLoad: Load {
             }
         }
         do throws(URLError) {
+            guard let url = self.order.request.url else { throw URLError(.badURL) }
+            let uri = try self.engine.target(of: url)
             self.attempt(
-                try self.order.engineRequest(self.engine.rules, observer: self), isKnown: isKnown)
+                try self.order.engineRequest(self.engine.rules, uri: uri, observer: self),
+                isKnown: isKnown)
         } catch {
             self.refuse(error)
         }

@@ -45,6 +45,8 @@ final class LoadingEngine: Sendable {
     let connectivity: any Connectivity
     let clock: any WallClock
     private let memory = Mutex(ServerMemory())
+    /// The last URL that was loaded, and what it says.
+    private let lastTarget = Mutex<(text: String, target: TargetURI)?>(nil)
 
     /// Throws where the kernel or libcurl refuses what a transfer needs.
     init(
@@ -90,6 +92,26 @@ final class LoadingEngine: Sendable {
         if load.readsMeasurement { load.fetchBegins() }
         exchange.begin(by: self.origins)
         return exchange
+    }
+
+    /// A URL as the engine takes it.
+    ///
+    /// A program that asks for the same again has it read once.
+    func target(of url: URL) throws(URLError) -> TargetURI {
+        let text = url.absoluteString
+        if let known = self.lastTarget.withLock({ $0?.text == text ? $0?.target : nil }) {
+            return known
+        }
+        let target = try TargetURI(loading: text)
+        // It may name a user and a password.
+        if text.utf8.contains(UInt8(ascii: "@")) { return target }
+        // Released when the lock is.
+        let before = self.lastTarget.withLock { last in
+            defer { last = (text, target) }
+            return last
+        }
+        _ = consume before
+        return target
     }
 
     /// What was said about servers.
