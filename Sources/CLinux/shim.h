@@ -9,6 +9,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -36,6 +37,17 @@ static inline int larder_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0UL, 
 // extensions: the bytes of the mask that were filled, or -1.
 static inline long larder_get_affinity(void *mask, unsigned long size) {
     return syscall(SYS_sched_getaffinity, 0L, size, mask);
+}
+
+// ppoll(2), which glibc declares to those alone who ask for GNU's extensions: waits for a descriptor to
+// become readable, or for its end, no longer than so many nanoseconds; 1, 0 or -1.
+extern int ppoll(
+    struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *mask);
+
+static inline int larder_await_readable(int descriptor, long nanoseconds) {
+    struct pollfd one = {.fd = descriptor, .events = POLLIN};
+    struct timespec limit = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    return ppoll(&one, 1, &limit, NULL);
 }
 
 // As semaphore.h declares it to those alone who ask for GNU's extensions.

@@ -1,3 +1,4 @@
+import LarderConfig
 import LarderControl
 import LarderSession
 import LarderStore

@@ -106,6 +106,19 @@ package struct Fields: Sendable {
         return start..<valueEnd + 2
     }
 
+    /// Whether this is a copy of another that neither has changed since; false says nothing of what they
+    /// bear.
+    package func isIdentical(to other: Fields) -> Bool {
+        Self.isOne(self.bytes, other.bytes) && Self.isOne(self.lines, other.lines)
+    }
+
+    private static func isOne<Element>(_ one: [Element], _ other: [Element]) -> Bool {
+        guard one.count == other.count else { return false }
+        return unsafe one.withUnsafeBufferPointer { one in
+            unsafe other.withUnsafeBufferPointer { unsafe $0.baseAddress == one.baseAddress }
+        }
+    }
+
     package var isEmpty: Bool { self.lines.isEmpty }
     package var count: Int { self.lines.count }
 

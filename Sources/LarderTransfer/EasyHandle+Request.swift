@@ -32,9 +32,16 @@ extension EasyHandle {
         self.transfer = transfer
         if profile != nil, !CurlLibrary.forgetsFields { transfer.assembler.guardFirstField() }
         if isSet {
-            if !keepsURL { self.setOrigin(uri) }
+            if !keepsURL {
+                self.setOrigin(uri)
+                self.listed = nil
+            }
             self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
-            try self.setFields(transfer, isPlain: true)
+            if self.listed.map({ $0.isIdentical(to: request.fields) }) != true {
+                self.fields.removeAll()
+                self.listed = nil
+                try self.setFields(transfer, isPlain: true)
+            }
         } else {
             try self.setAll(for: transfer, profile, transfer.loop.configuration)
             if profile != nil {
@@ -171,6 +178,7 @@ extension EasyHandle {
         }
         var seesAccept = false
         var seesAcceptEncoding = false
+        var bearsSecret = false
         let section = request.fields
         for line in section.lines {
             switch line.known {
@@ -181,6 +189,8 @@ extension EasyHandle {
                 continue  // Between us and the parent.
             case .authorization where request.connectionAuthentication != nil:
                 continue  // The handshake's place.
+            case .authorization, .cookie:
+                bearsSecret = true
             case .accept:
                 seesAccept = !isPlain
             case .acceptEncoding:
@@ -209,6 +219,8 @@ extension EasyHandle {
                 detail: "a field line with bytes that none may have")
         }
         self.useFields()
+        // Of a secret no copy stays that nobody needs.
+        if isPlain, !bearsSecret { self.listed = section }
     }
 
     private func setContent(_ content: RequestContent, _ transfer: Transfer) {

@@ -11,6 +11,9 @@ import LarderHTTP
 @safe final class EasyHandle {
     private(set) var pointer: UnsafeMutableRawPointer
     let fields = RequestFieldList()
+    /// What `fields` was made of and libcurl has, where the next request may want the same; nil: it is made
+    /// anew.
+    var listed: Fields?
     /// The field lines of the CONNECT to a parent.
     let parentFields = RequestFieldList()
     private let errorText: UnsafeMutablePointer<CChar>
@@ -81,8 +84,10 @@ import LarderHTTP
     func retire(mayKeep: Bool) {
         self.transfer = nil
         guard mayKeep, let profile = self.profile else { return self.reset() }
-        self.fields.removeAll()
-        self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_HTTPHEADER, nil))
+        if self.listed == nil {
+            self.fields.removeAll()
+            self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_HTTPHEADER, nil))
+        }
         self.note(unsafe ccurl_set_string(self.pointer, CURLOPT_REQUEST_TARGET, nil))
         unsafe self.errorText[0] = 0
         if self.isListening {
@@ -96,6 +101,7 @@ import LarderHTTP
     private func reset() {
         unsafe curl_easy_reset(self.pointer)
         self.firstError = CURLE_OK
+        self.listed = nil
         self.fields.removeAll()
         self.parentFields.removeAll()
         unsafe self.errorText[0] = 0

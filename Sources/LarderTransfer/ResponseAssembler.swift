@@ -41,7 +41,12 @@ final class ResponseAssembler {
     private let challenges: Set<UInt16>
     private let maximumHead: Int
     private let limits: HeadLimits
+    private let last: LastHead
     private var block: [UInt8] = []
+    /// The head before this one; empty where it is another.
+    private var pattern: [UInt8] = []
+    /// How much of it this one repeats: all that came of it so far.
+    private var repeated = 0
     /// Bytes of heads that were not final: an origin may send any number of them (RFC 9110 §15.2).
     private var informationalBytes = 0
     private var trailerBlock: [UInt8] = []
@@ -53,8 +58,10 @@ final class ResponseAssembler {
 
     init(
         method: Method, mayBeHTTP2: Bool = true, acceptsBareLF: Bool = false,
-        challenges: Set<UInt16> = [], configuration: TransferConfiguration
+        challenges: Set<UInt16> = [], last: LastHead = LastHead(),
+        configuration: TransferConfiguration
     ) {
+        self.last = last
         self.method = method
         self.mayBeHTTP2 = mayBeHTTP2
         self.acceptsBareLF = acceptsBareLF
@@ -67,7 +74,8 @@ final class ResponseAssembler {
 
     /// Whether part of the answer came: a line of its head, or what may come before that.
     var hasBegun: Bool {
-        self.isHeadComplete || !self.block.isEmpty || self.informationalBytes > 0
+        self.isHeadComplete || !self.block.isEmpty || self.repeated > 0
+            || self.informationalBytes > 0
     }
 
     /// From now on libcurl's write callback gets heads, too (CURLOPT_HEADER(3)).
@@ -97,8 +105,11 @@ final class ResponseAssembler {
             unsafe try self.trailer(bytes)
             return .nothing
         }
+        if unsafe self.repeats(bytes) { return .nothing }
+        if self.repeated > 0, unsafe self.endsRepetition(bytes) { return try self.headRepeated() }
         var block = exchange(&self.block, with: [])
         defer { self.block = block }
+        if self.repeated > 0 { self.takeRepeated(into: &block) }
         guard bytes.count <= self.maximumHead - block.count else { throw self.tooLarge }
         // libcurl takes it for the end of the head (RFC 9112 §2.2: a bare CR is invalid).
         guard unsafe bytes.first != ASCII.cr || Self.isEmptyLine(bytes) else {
@@ -112,11 +123,56 @@ final class ResponseAssembler {
             self.informationalBytes += block.count
             guard self.informationalBytes <= self.maximumHead else { throw self.tooLarge }
         }
-        block = []
-        // RFC 9112 §2.3: an origin answers in a version that it was asked in.
-        guard head.version.major == 1 || self.mayBeHTTP2 else {
-            throw .malformed("HTTP/\(head.version.major) on a connection of HTTP/1")
+        let whole = exchange(&block, with: [])
+        return try self.headEnded(head, whole, isRepeated: false)
+    }
+
+    /// Whether a line is the next of the head before, and not its last: then it is taken.
+    ///
+    /// libcurl hands each on as often as there are lines, so this is asked before anything else.
+    func repeats(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if self.repeated == 0 {
+            guard self.block.isEmpty, !self.isHeadComplete, self.held == nil else { return false }
+            self.pattern = self.last.block
         }
+        let end = self.repeated + bytes.count
+        guard end < self.pattern.count, unsafe self.pattern.contain(bytes, at: self.repeated) else {
+            return false
+        }
+        self.repeated = end
+        return true
+    }
+
+    /// Whether a line is the empty one that ends the head before, of which all else has come again.
+    private func endsRepetition(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        unsafe self.repeated + bytes.count == self.pattern.count && Self.isEmptyLine(bytes)
+            && self.pattern.contain(bytes, at: self.repeated)
+    }
+
+    /// A head has come that is the one before it once more.
+    private func headRepeated() throws(UpstreamFailure) -> Event {
+        let block = exchange(&self.pattern, with: [])
+        self.repeated = 0
+        if let reading = self.last.reading(of: block, for: self.method) {
+            try self.checkVersion(of: reading.head)
+            return self.finalHeadEnded(reading.head, reading.length)
+        }
+        return try self.headEnded(
+            try OriginHead.parse(block, limits: self.limits), block, isRepeated: true)
+    }
+
+    /// Gathers the lines by themselves that were seen to be those of the head before.
+    private func takeRepeated(into block: inout [UInt8]) {
+        block.reserveCapacity(512)
+        block.append(contentsOf: self.pattern[..<self.repeated])
+        self.pattern = []
+        self.repeated = 0
+    }
+
+    private func headEnded(
+        _ head: ResponseHead, _ block: [UInt8], isRepeated: Bool
+    ) throws(UpstreamFailure) -> Event {
+        try self.checkVersion(of: head)
         switch head.status.rawValue {
         case 100:
             return .leave
@@ -126,13 +182,27 @@ final class ResponseAssembler {
             return .informational(head)
         default:
             let length = try OriginHead.bodyLength(of: head, to: self.method)
-            if self.challenges.contains(head.status.rawValue) {
-                self.held = (head, length)
-                return .nothing
-            }
-            self.isHeadComplete = true
-            return .head(head, length)
+            self.last.note(
+                block, LastHead.Reading(head: head, method: self.method, length: length),
+                isRepeated: isRepeated)
+            return self.finalHeadEnded(head, length)
         }
+    }
+
+    /// RFC 9112 §2.3: an origin answers in a version that it was asked in.
+    private func checkVersion(of head: ResponseHead) throws(UpstreamFailure) {
+        guard head.version.major == 1 || self.mayBeHTTP2 else {
+            throw .malformed("HTTP/\(head.version.major) on a connection of HTTP/1")
+        }
+    }
+
+    private func finalHeadEnded(_ head: ResponseHead, _ length: BodyLength) -> Event {
+        if self.challenges.contains(head.status.rawValue) {
+            self.held = (head, length)
+            return .nothing
+        }
+        self.isHeadComplete = true
+        return .head(head, length)
     }
 
     /// Forgets a challenge that is being answered; false when none was held.

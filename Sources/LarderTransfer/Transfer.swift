@@ -163,7 +163,7 @@ final class Transfer {
             && !self.logsConnectionIn
         self.assembler = ResponseAssembler(
             method: request.method, mayBeHTTP2: self.mayBeHTTP2,
-            acceptsBareLF: options.acceptsBareLF, challenges: challenges,
+            acceptsBareLF: options.acceptsBareLF, challenges: challenges, last: loop.lastHead,
             configuration: loop.configuration)
     }
 
@@ -220,6 +220,8 @@ final class Transfer {
 
     /// A line of a head or a trailer section; false ends the transfer.
     func line(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // In nearly all lines of most heads nothing is to be noted.
+        if self.phase == .awaitingHead, unsafe self.assembler.repeats(bytes) { return true }
         if self.isFTP {
             self.hasProgressed = true
             self.loop.touch(self)

@@ -1,4 +1,5 @@
 import CCurl
+import CLinux
 import Glibc
 import LarderHTTP
 
@@ -30,6 +31,7 @@ final class TransferLoop: Timed {
     /// In which receivers are told.
     let round = DeliveryRound()
     let pieces: PieceBuffers
+    let lastHead = LastHead()
     private let tally: TransferTally
     let deadlines: Deadlines
     /// In nanoseconds; beyond it no connection would be used again.
@@ -49,8 +51,10 @@ final class TransferLoop: Timed {
     var isDue = false
     var moment = MonotonicTime(nanoseconds: 0)
     var place: Int?
-    /// Lets who else is ready to run on this processor do so; tests wait for whom they mean.
-    var yieldProcessor: () -> Void = { _ = sched_yield() }
+    private var patience = GuestPatience()
+    /// Waits until something is to be read from a socket, so many nanoseconds at most, and says whether it
+    /// is; tests wait for whom they mean.
+    var awaitAnswer: (Int32, Int) -> Bool = { larder_await_readable($0, $1) > 0 }
     /// When the last transfer ended.
     var idleSince = MonotonicTime.read()
 
@@ -88,6 +92,7 @@ final class TransferLoop: Timed {
 
     func turn(_ now: MonotonicTime) {
         self.now = now
+        self.poller.unhush()
         self.performCommands()
         self.runTimer()
         self.expire()
@@ -128,23 +133,24 @@ final class TransferLoop: Timed {
             response = self.takeAnswer(to: order)
             if response == nil, isAlone { response = self.takeNeighbourAnswer(to: order) }
         }
-        self.poller.unhush()
+        // Most programs that had their answer so come back for the next.
+        if response == nil || !self.poller.isHushedIdle { self.poller.unhush() }
         self.awaitQuietly()
         return response
     }
 
-    /// Has a peer on a loopback address go first, and takes its answer if it is there then.
+    /// Waits a moment for a peer on a loopback address, and takes its answer if it comes meanwhile.
     ///
-    /// The request has woken it, often on this processor, for which it waits as long as the guest goes on.
     /// Without it the guest leaves, the answer wakes the loop's thread, and that the one who awaits:
-    /// two changes of thread in place of one. sched_yield(2) returns at once where nobody else is ready to
-    /// run; where somebody is, other loops of the thread would have to wait for the guest, too, so it is
-    /// alone. What is asked of them meanwhile waits until the processor is the guest's again.
+    /// two changes of thread in place of one, and 160 to 180 µs a request in place of 140
+    /// (Tests/Benchmarks/NOTES.md). Other loops of the thread would have to wait for the guest, too, so it is
+    /// alone. What is asked of them meanwhile waits until the guest has left.
     private func takeNeighbourAnswer(to order: FetchOrder) -> WholeResponse? {
-        guard let socket = self.poller.hushedWait else { return nil }
-        self.yieldProcessor()
+        guard let socket = self.poller.hushedWait, self.patience.mayWait() else { return nil }
+        let isAnswered = self.awaitAnswer(socket, GuestPatience.longest)
+        self.patience.ended(isAnswered: isAnswered)
+        guard isAnswered else { return nil }
         self.now = .read()
-        guard self.poller.isReadable(socket) else { return nil }
         self.check(self.multi.ready(socket, Int32(CURL_CSELECT_IN)))
         self.collectCompletions()
         return self.takeAnswer(to: order)

@@ -207,9 +207,11 @@ final class TransferRunner {
     /// Refused where the thread has to begin it: there is no connection that it could go out on, or
     /// sockets are ready, which come first (`SocketPoller.sawIdle`).
     func begin(_ order: FetchOrder, at port: LoopPort) -> GuestEntrance.Beginning {
-        guard let loop = self.loop(port.number), loop.mayHaveGuest, loop.isPlainWay(of: order),
-            !self.epoll.isReady
-        else { return .refused }
+        guard let loop = self.loop(port.number) else { return .refused }
+        let liesStill = loop.poller.liesStill()
+        guard loop.mayHaveGuest, loop.isPlainWay(of: order), liesStill || !self.epoll.isReady else {
+            return .refused
+        }
         let now = MonotonicTime.read()
         let response = loop.begin(asGuest: order, now, isAlone: self.tally.count == 0)
         if loop.isTouched { self.markDue(loop) }

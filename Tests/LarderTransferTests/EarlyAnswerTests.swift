@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import LarderHTTP
 import NIOCore
 import Testing
@@ -63,8 +64,10 @@ struct EarlyAnswerTests {
         request.destinations = prompter
         #expect(sleeper.begin(request, by: asker) != nil)
         #expect(asker.record.text == "early" && asker.record.isWhole)
-        #expect(!sleeper.loop.poller.hasIdleSockets)
+        // epoll does not tell of them: who is next looks first, and leaves the connection alone.
+        #expect(!sleeper.runner.epoll.isReady)
         #expect(sleeper.begin(origin.request(.get, "/"), by: Recorder()) == nil)
+        #expect(!sleeper.loop.poller.hasIdleSockets)
         try sleeper.connect(to: origin)
         #expect(origin.connectionCount == 2)
         sleeper.end()
@@ -203,17 +206,21 @@ struct EarlyAnswerTests {
     }
 
     @Test(
-        "are waited for only as long as an origin on this machine takes the processor",
+        "are waited for a moment where the origin is on this machine, and seldom where that is in vain",
         arguments: Neighbour.allCases)
     func neighbour(_ kind: Neighbour) throws {
-        let (yielded, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (awaited, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let goesOn = DispatchSemaphore(value: 0)
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
         let origin = try ScriptedOrigin { connection in
             guard connection.readHead() != nil else { return }
             connection.write(answer + "usual")
             while connection.readHead() != nil {
-                if kind != .unasked, yielded.wait(timeout: .now() + 120) != .success { return }
+                if kind != .unasked, kind != .late,
+                    awaited.wait(timeout: .now() + 120) != .success
+                {
+                    return
+                }
                 switch kind {
                 case .whole, .unasked: connection.write(answer + "early")
                 case .inParts: connection.write(answer + "ea")
@@ -227,18 +234,27 @@ struct EarlyAnswerTests {
             }
         }
         let sleeper = try Sleeper()
-        var yields = 0
-        sleeper.loop.yieldProcessor = {
-            yields += 1
-            yielded.signal()
+        var waits = 0
+        sleeper.loop.awaitAnswer = { _, limit in
+            #expect(limit == GuestPatience.longest)
+            waits += 1
+            guard kind != .late else { return false }
+            awaited.signal()
             #expect(answered.wait(timeout: .now() + 120) == .success)
+            return true
         }
+        var patience = GuestPatience()
+        var expected = 0
         try sleeper.connect(to: origin)
         for number in 1...5 {
             let asker = Recorder(
                 takesWholeResponses: true, mayBeAnsweredAtOnce: kind != .unasked)
             #expect(sleeper.begin(origin.request(.get, "/\(number)"), by: asker) != nil)
-            #expect(yields == (kind == .unasked ? 0 : number))
+            if kind != .unasked, patience.mayWait() {
+                expected += 1
+                patience.ended(isAnswered: kind != .late)
+            }
+            #expect(waits == expected)
             #expect(asker.record.isOver == (kind == .whole))
             if kind == .whole { #expect(sleeper.isUndisturbed) }
             goesOn.signal()
@@ -247,6 +263,57 @@ struct EarlyAnswerTests {
             #expect(asker.record.violations == [])
             #expect(sleeper.loop.transfers.isEmpty)
         }
+        sleeper.end()
+    }
+
+    @Test(
+        "leave their connection hushed for the next guest, but for its end and for the thread",
+        arguments: [false, true])
+    func hushed(ends: Bool) throws {
+        let (awaited, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let isDone = DispatchSemaphore(value: 0)
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+        let origin = try ScriptedOrigin { connection in
+            for text in ["usual", "early", "early"] where connection.readHead() != nil {
+                if text == "early", awaited.wait(timeout: .now() + 120) != .success { return }
+                connection.write(head + text)
+            }
+            guard goesOn.wait(timeout: .now() + 120) == .success else { return }
+            if ends { connection.close() } else { connection.write("evil") }
+            isDone.signal()
+            _ = goesOn.wait(timeout: .now() + 120)
+        }
+        let sleeper = try Sleeper()
+        var used: Int32 = -1
+        func awaitBytes() -> Bool {
+            var one = pollfd(fd: used, events: Int16(POLLIN), revents: 0)
+            return unsafe poll(&one, 1, 120_000) == 1
+        }
+        sleeper.loop.awaitAnswer = { socket, _ in
+            used = socket
+            awaited.signal()
+            return awaitBytes()
+        }
+        try sleeper.connect(to: origin)
+        for _ in 1...2 {
+            let asker = Recorder(takesWholeResponses: true, mayBeAnsweredAtOnce: true)
+            #expect(sleeper.begin(origin.request(), by: asker) != nil)
+            #expect(asker.record.text == "early")
+            #expect(sleeper.isUndisturbed && sleeper.loop.poller.isHushedIdle)
+        }
+        goesOn.signal()
+        #expect(isDone.wait(timeout: .now() + 120) == .success && awaitBytes())
+        if ends {
+            try sleeper.wake { !sleeper.loop.poller.hasIdleSockets }
+        } else {
+            #expect(!sleeper.runner.epoll.isReady)
+            // The thread looks for itself before it does anything.
+            _ = sleeper.runner.mailbox.wakeUp()
+            sleeper.loop.turn(.read())
+            #expect(!sleeper.loop.poller.hasIdleSockets && !sleeper.loop.poller.isHushedIdle)
+        }
+        goesOn.signal()
+        #expect(origin.connectionCount == 1)
         sleeper.end()
     }
 
@@ -264,7 +331,10 @@ struct EarlyAnswerTests {
         }
         let sleeper = try Sleeper()
         try sleeper.connect(to: origin)
-        sleeper.loop.yieldProcessor = { Issue.record("yielded") }
+        sleeper.loop.awaitAnswer = { _, _ in
+            Issue.record("waited")
+            return false
+        }
         let other = try sleeper.openAnother()
         other.accept(.start(sleeper.order(origin.request(.get, "/silent"), Recorder())))
         try sleeper.wake(other) { asked.wait(timeout: .now()) == .success }

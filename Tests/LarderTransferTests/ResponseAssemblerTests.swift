@@ -28,6 +28,97 @@ struct ResponseAssemblerTests {
         return events
     }
 
+    /// What comes of a head, as text: an error's kind, or what there is to know.
+    private func outcome(_ text: String, by assembler: ResponseAssembler) -> String {
+        do throws(UpstreamFailure) {
+            return try self.feed(text, to: assembler).map { event in
+                switch event {
+                case .nothing: ""
+                case .leave: "leave"
+                case .informational(let head): "\(head.status.rawValue) \(head.fields.pairs)"
+                case .head(let head, let length):
+                    "\(head.status.rawValue) \(head.reason) \(head.version) "
+                        + "\(head.fields.pairs) \(length)"
+                }
+            }.joined()
+        } catch {
+            return "\(error.kind)"
+        }
+    }
+
+    @Test("reads a head that repeats the one before it, in whole or in part, as any other")
+    func repetition() {
+        let line = "X-Long: \(String(repeating: "x", count: 5000))\r\n"
+        let rests = [
+            "", "Date: a\r\n", "Date: ab\r\n", "Date: a\r\nA: b\r\n", "A: b\r\nDate: a\r\n",
+            "Content-Length: 7\r\n", "Content-Length: 8\r\n", "Set-Cookie: a=b\r\n", line,
+            "a b\r\n",
+            "Date: a\r\n\rA: b\r\n", " folded: a\r\n", "Date: a\r\n folded\r\n", "Date: a\n",
+            "Transfer-Encoding: chunked\r\n", "Content-Length: 7\r\nContent-Length: 8\r\n",
+        ]
+        let starts = [
+            "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 Ok\r\n", "HTTP/1.1 304 Not Modified\r\n",
+            "HTTP/2 200 \r\n",
+            "HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n", "HTTP/1.1 101 Switching\r\n",
+        ]
+        let heads = starts.flatMap { start in rests.map { start + $0 + "\r\n" } }
+        let configuration = TransferConfiguration()
+        let last = LastHead()
+        var generator = SystemRandomNumberGenerator()
+        var before = heads[0]
+        for _ in 0..<4000 {
+            // Every other one is the one before it.
+            let text = Bool.random(using: &generator) ? before : heads.randomElement() ?? before
+            before = text
+            let method = Bool.random(using: &generator) ? Method.get : .head
+            let (mayBeHTTP2, bareLF) = (
+                Bool.random(using: &generator), Bool.random(using: &generator)
+            )
+            func assembler(_ last: LastHead) -> ResponseAssembler {
+                ResponseAssembler(
+                    method: method, mayBeHTTP2: mayBeHTTP2, acceptsBareLF: bareLF, last: last,
+                    configuration: configuration)
+            }
+            let (own, other) = (assembler(LastHead()), assembler(last))
+            let expected = self.outcome(text, by: own)
+            #expect(self.outcome(text, by: other) == expected, "\(method) \(text.debugDescription)")
+            #expect(own.isHeadComplete == other.isHeadComplete && own.hasBegun == other.hasBegun)
+        }
+    }
+
+    @Test(
+        "keeps a head that came twice, and hands it to heads that come between each other's lines")
+    func interleaved() throws {
+        let last = LastHead()
+        let configuration = TransferConfiguration()
+        func assembler() -> ResponseAssembler {
+            ResponseAssembler(method: .get, last: last, configuration: configuration)
+        }
+        let texts = ["a", "b"].map { "HTTP/1.1 200 OK\r\nServer: s\r\nETag: \"\($0)\"\r\n\r\n" }
+        for text in texts + texts { _ = try self.feed(text, to: assembler()) }
+        _ = try self.feed(texts[1], to: assembler())
+        #expect(last.reading(of: last.block, for: .get) != nil)
+        #expect(last.reading(of: last.block, for: .head) == nil)
+        #expect(last.reading(of: Array(texts[1].utf8), for: .get) == nil)
+        let (one, other) = (assembler(), assembler())
+        // CR LF is one `Character`.
+        _ = try self.feed(String(texts[1].dropLast()), to: one)
+        #expect(one.hasBegun)
+        // Meanwhile the head that is kept is another.
+        _ = try self.feed(texts[0], to: other)
+        guard case .head(let head, _)? = try self.feed("\r\n", to: one).last else {
+            Issue.record("no head")
+            return
+        }
+        #expect(head.fields.string("ETag") == "\"b\"")
+        for text in ["Set-Cookie: a=b\r\n", "X: \(String(repeating: "x", count: 4100))\r\n"] {
+            let head = "HTTP/1.1 200 OK\r\n\(text)\r\n"
+            _ = try self.feed(head, to: assembler())
+            #expect(last.block.isEmpty)
+        }
+    }
+
     private func head(
         _ text: String, _ method: Method = .get
     ) throws(UpstreamFailure) -> (ResponseHead, BodyLength)? {
