@@ -55,10 +55,11 @@ struct DiskCacheTests {
         let uri = try #require(TargetURI(text: url))
         var all: Fields = ["Cache-Control": "max-age=3600", "Content-Type": "text/plain"]
         all.append(contentsOf: fields)
+        var stored = StoredHead(
+            status: .ok, reason: "OK", fields: all, requestTime: now, responseTime: now)
+        stored.varyingFields = asked
         let (key, head) = Storability.place(
-            StoredHead(
-                status: .ok, reason: "OK", fields: all, requestTime: now, responseTime: now),
-            for: Request(method: .get, uri: uri, fields: asked),
+            stored, for: Request(method: .get, uri: uri, fields: asked),
             configuration: PolicyConfiguration())
         let outcome = await withCheckedContinuation { done in
             let sink = store.store(
