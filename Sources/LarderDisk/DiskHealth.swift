@@ -29,6 +29,8 @@ struct DiskHealth: Sendable, Equatable {
     private let firstPause: Duration
     private var pause: Duration
     private var state = State.sound
+    /// What was said to fail in this trouble: another cause has another remedy.
+    private var told: [StoreError.Code] = []
     /// Whether it was told in this trouble that removals are not kept.
     private var hasToldOfRemoval = false
 
@@ -61,17 +63,18 @@ struct DiskHealth: Sendable, Equatable {
     ) -> (event: DiskEvent?, until: Timestamp) {
         let event: DiskEvent?
         switch self.state {
-        case .sound: event = .failed(error)
+        case .sound:
+            self.told = [error.code]
+            event = .failed(error)
         case .recovering(let since):
             // Where it was calm, nothing was stored that would have told that the trouble was over.
             if Self.isCalm(since: since, at: now) {
                 self.hasToldOfRemoval = false
-                event = .failed(error)
-            } else {
-                event = .failedAgain(error)
+                self.told = []
             }
+            event = self.tells(of: error) ? .failed(error) : .failedAgain(error)
         case .failing:
-            event = nil
+            event = self.tells(of: error) ? .failed(error) : nil
             if self.isHealthy(at: now) { self.pause = min(self.pause * 2, self.limit) }
         }
         let until = now + self.pause
@@ -97,10 +100,24 @@ struct DiskHealth: Sendable, Equatable {
 
     /// The cause was removed; what is told of it.
     mutating func mended(at now: Timestamp) -> DiskEvent? {
-        guard case .failing = self.state else { return nil }
-        self.pause = self.firstPause
-        self.state = .recovering(since: now)
-        return .recovered
+        switch self.state {
+        case .failing:
+            self.pause = self.firstPause
+            self.state = .recovering(since: now)
+            return .recovered
+        case .sound:
+            self.hasToldOfRemoval = false
+        case .recovering(let since):
+            if Self.isCalm(since: since, at: now) { self.hasToldOfRemoval = false }
+        }
+        return nil
+    }
+
+    /// Whether a cause is new in this trouble.
+    private mutating func tells(of error: StoreError) -> Bool {
+        guard !self.told.contains(error.code) else { return false }
+        self.told.append(error.code)
+        return true
     }
 
     /// What was removed could be noted nowhere; whether that is to be told.

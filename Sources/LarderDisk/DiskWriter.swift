@@ -173,6 +173,8 @@ struct DiskWriter {
         self.acknowledgeDeferred()
         for sink in self.core.openSinks() { sink.end(.abandoned(.closing)) }
         self.failCompactions(self.core.compactions.close(), .closed)
+        // It may be possible by now to write down what could not be.
+        if self.removals.debts.isRecorded { self.recordInLockFile() }
         self.oweWalks()
         guard isUsable else { return }
         self.saveGhosts()

@@ -37,7 +37,7 @@ struct WalksUnderWay {
     /// A removal came when the store took nothing more.
     mutating func lost() { self.hasLost = true }
 
-    /// The lock file says what is owed, and will say nothing more; gives who waits.
+    /// The lock file is about to say what is owed, and will say nothing more; gives who waits for it.
     mutating func end() -> [@Sendable () -> Void] {
         self.isOver = true
         defer { self.cutShort = [] }
@@ -55,7 +55,8 @@ extension DiskCore {
 extension DiskWriter {
     /// Owes what walks would still have removed that are under way at the end.
     mutating func oweWalks() {
-        if self.core.walks.withLock({ $0.isAny }) { self.recordInLockFile() }
-        for tell in self.core.walks.withLock({ $0.end() }) { tell() }
+        let (isOwed, untold) = self.core.walks.withLock { ($0.isAny, $0.end()) }
+        if isOwed { self.recordInLockFile() }
+        for tell in untold { tell() }
     }
 }

@@ -114,6 +114,10 @@ final class WriterLock: Sendable {
         }
         do throws(LMDBError) {
             try Self.write(Self.text(state.mark, owes: state.owes), state.descriptor)
+            // It stands for removals that would have been brought to the disk, where that has trouble.
+            if state.owes, !state.isOwedInFile, fdatasync(state.descriptor) != 0 {
+                throw LMDBError(returnCode: errno, operation: "fdatasync")
+            }
             self.state.withLock { current in
                 current.isOwedInFile = state.owes
                 current.failure = nil
@@ -275,9 +279,9 @@ final class WriterLock: Sendable {
         guard written < 0 || written == bytes.count else {
             throw LMDBError(returnCode: ENOSPC, operation: "write")
         }
-        guard written >= 0, ftruncate(descriptor, off_t(text.utf8.count)) == 0 else {
-            throw LMDBError(returnCode: errno, operation: "write")
-        }
+        guard written >= 0 else { throw LMDBError(returnCode: errno, operation: "write") }
+        // What is left behind the text are the empty lines.
+        _ = ftruncate(descriptor, off_t(text.utf8.count))
     }
 
     static func covering(_ text: String) -> [UInt8] {

@@ -223,14 +223,15 @@ struct DiskPlaces {
     /// - Parameter place: whose; nil: of the first that no process has.
     func noteRemoval(_ place: String?) -> RemovalNote {
         let places = place.map { [$0] } ?? (1...Self.limit).map { self.place($0) }
-        var result = RemovalNote.notNeeded
         for place in places {
             let note = UnopenedDisk.noteRemoval(in: place)
             if note == .written { return note }
-            if case .inUse? = note.failure?.code { continue }
-            if result == .notNeeded { result = note }
+            guard let failure = note.failure else { continue }
+            if case .inUse = failure.code { continue }
+            // The next process opens this one first.
+            return note
         }
-        return result
+        return .notNeeded
     }
 
     /// Takes away the files that no process has.

@@ -106,6 +106,20 @@ struct HealthTests {
         #expect(told == expected)
     }
 
+    @Test("says each cause once in a trouble, as each has a remedy of its own")
+    func causes() {
+        var health = DiskHealth(firstPause: .seconds(10))
+        let other = StoreError(
+            .notWritable, path: "/cache.mdb", cause: "read-only", remedy: "mount it anew")
+        #expect(health.failed(self.error, at: self.start).event == .failed(self.error))
+        #expect(health.failed(other, at: self.after(1)).event == .failed(other))
+        #expect(health.failed(self.error, at: self.after(2)).event == nil)
+        #expect(health.worked(at: self.after(30)) == .recovered)
+        #expect(health.failed(other, at: self.after(40)).event == .failedAgain(other))
+        #expect(health.worked(at: self.after(60)) == .recovered)
+        #expect(health.failed(other, at: self.after(660)).event == .failed(other))
+    }
+
     @Test("begins with a short pause once it has recovered, and anew when that has lasted")
     func anew() {
         var health = DiskHealth(firstPause: .seconds(10))
@@ -134,6 +148,11 @@ struct HealthTests {
         _ = health.failed(self.error, at: self.after(640))
         _ = health.worked(at: self.after(650))
         _ = health.failed(self.error, at: self.after(1_250))
+        #expect(tells() == [true, false])
+        // Mended at once, before it could be said to fail.
+        health = DiskHealth(firstPause: .seconds(10))
+        #expect(tells() == [true, false])
+        #expect(health.mended(at: self.start) == nil)
         #expect(tells() == [true, false])
     }
 
