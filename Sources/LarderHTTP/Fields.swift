@@ -106,6 +106,11 @@ package struct Fields: Sendable {
         return start..<valueEnd + 2
     }
 
+    /// Whether no byte lies there that belongs to no line, as those of a removed one do.
+    package var hasNothingBeside: Bool {
+        self.lines.reduce(0) { $0 + (self.whole($1)?.count ?? 0) } == self.bytes.count
+    }
+
     /// Whether this is a copy of another that neither has changed since; false says nothing of what they
     /// bear.
     package func isIdentical(to other: Fields) -> Bool {

@@ -178,7 +178,7 @@ extension EasyHandle {
         }
         var seesAccept = false
         var seesAcceptEncoding = false
-        var bearsSecret = false
+        var isOrdinary = true
         let section = request.fields
         for line in section.lines {
             switch line.known {
@@ -189,14 +189,15 @@ extension EasyHandle {
                 continue  // Between us and the parent.
             case .authorization where request.connectionAuthentication != nil:
                 continue  // The handshake's place.
-            case .authorization, .cookie:
-                bearsSecret = true
             case .accept:
                 seesAccept = !isPlain
             case .acceptEncoding:
                 seesAcceptEncoding = !isPlain
-            default:
+            case .acceptLanguage, .userAgent, .cacheControl, .pragma:
                 break
+            default:
+                // It may be a secret, of which no copy stays that nobody needs.
+                isOrdinary = false
             }
             safe = self.fields.append(line, of: section, isJoined: isPlain) && safe
         }
@@ -219,8 +220,7 @@ extension EasyHandle {
                 detail: "a field line with bytes that none may have")
         }
         self.useFields()
-        // Of a secret no copy stays that nobody needs.
-        if isPlain, !bearsSecret { self.listed = section }
+        if isPlain, isOrdinary, section.hasNothingBeside { self.listed = section }
     }
 
     private func setContent(_ content: RequestContent, _ transfer: Transfer) {

@@ -25,6 +25,8 @@ struct GuestPatience: Equatable {
     }
 
     /// A request was waited for.
+    ///
+    /// - Parameter isAnswered: the guest took the whole answer with it.
     mutating func ended(isAnswered: Bool) {
         self.passesOver = isAnswered ? 0 : min(Self.mostPassedOver, max(2, 2 * self.passesOver))
         self.left = self.passesOver

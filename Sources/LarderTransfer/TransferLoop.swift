@@ -147,13 +147,16 @@ final class TransferLoop: Timed {
     /// alone. What is asked of them meanwhile waits until the guest has left.
     private func takeNeighbourAnswer(to order: FetchOrder) -> WholeResponse? {
         guard let socket = self.poller.hushedWait, self.patience.mayWait() else { return nil }
-        let isAnswered = self.awaitAnswer(socket, GuestPatience.longest)
-        self.patience.ended(isAnswered: isAnswered)
-        guard isAnswered else { return nil }
-        self.now = .read()
-        self.check(self.multi.ready(socket, Int32(CURL_CSELECT_IN)))
-        self.collectCompletions()
-        return self.takeAnswer(to: order)
+        var response: WholeResponse?
+        if self.awaitAnswer(socket, GuestPatience.longest) {
+            self.now = .read()
+            self.check(self.multi.ready(socket, Int32(CURL_CSELECT_IN)))
+            self.collectCompletions()
+            response = self.takeAnswer(to: order)
+        }
+        // In vain was also what brought a part, or what the thread has to tell.
+        self.patience.ended(isAnswered: response != nil)
+        return response
     }
 
     /// Whether something is left to be settled.

@@ -252,7 +252,9 @@ struct EarlyAnswerTests {
             #expect(sleeper.begin(origin.request(.get, "/\(number)"), by: asker) != nil)
             if kind != .unasked, patience.mayWait() {
                 expected += 1
-                patience.ended(isAnswered: kind != .late)
+                patience.ended(isAnswered: kind == .whole)
+            } else {
+                awaited.signal()
             }
             #expect(waits == expected)
             #expect(asker.record.isOver == (kind == .whole))
@@ -262,6 +264,40 @@ struct EarlyAnswerTests {
             #expect(asker.record.text == (kind == .gone ? "usual" : "early"))
             #expect(asker.record.violations == [])
             #expect(sleeper.loop.transfers.isEmpty)
+        }
+        sleeper.end()
+    }
+
+    @Test(
+        "leave field lines with their handle for the next request, but none that may be secret",
+        arguments: [
+            ("Accept", true), ("Pragma", true), ("X-Api-Key", false), ("Cookie", false),
+            ("Authorization", false),
+        ])
+    func keptFields(_ name: String, _ isKept: Bool) throws {
+        let origin = try ScriptedOrigin { connection in
+            while connection.readHead() != nil {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nusual")
+            }
+        }
+        let sleeper = try Sleeper()
+        try sleeper.connect(to: origin)
+        var request = origin.request()
+        request.fields.append("User-Agent", "a")
+        request.fields.append(name, "b")
+        for _ in 1...2 {
+            let recorder = Recorder()
+            let order = sleeper.order(request, recorder)
+            sleeper.loop.accept(.start(order))
+            var handle: EasyHandle?
+            try sleeper.wake {
+                handle = handle ?? sleeper.loop.transfer(order.fetch.id)?.easy
+                return recorder.record.isOver
+            }
+            #expect(recorder.record.text == "usual")
+            guard let handle else { continue }
+            #expect((handle.listed != nil) == isKept)
+            #expect(unsafe (handle.fields.link() != nil) == isKept)
         }
         sleeper.end()
     }

@@ -103,8 +103,11 @@ final class LoadingEngine: Sendable {
             return known
         }
         let target = try TargetURI(loading: text)
-        // It may name a user and a password.
-        if text.utf8.contains(UInt8(ascii: "@")) { return target }
+        // It may name a user and a password, or bear a token: no copy of those stays.
+        let mayBearSecret = text.utf8.contains {
+            $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?")
+        }
+        if mayBearSecret { return target }
         // Released when the lock is.
         let before = self.lastTarget.withLock { last in
             defer { last = (text, target) }
