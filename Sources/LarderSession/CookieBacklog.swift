@@ -30,6 +30,8 @@ package struct CookieBacklog: Sendable {
     package var count: Int { self.waiting.count + (self.inFlight?.count ?? 0) }
     /// Nothing waits and nothing is in flight.
     package var isEmpty: Bool { self.waiting.isEmpty && self.inFlight == nil }
+    /// Whether the storage was asked, and has not answered.
+    package var isInFlight: Bool { self.inFlight != nil }
     /// The turn of what was noted last.
     package var last: UInt64 { self.turn }
 

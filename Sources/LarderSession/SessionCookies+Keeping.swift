@@ -82,12 +82,21 @@ extension SessionCookies {
     }
 
     /// Returns when all changes so far are kept; what could not be is tried once more.
+    ///
+    /// An attempt that is under way when it is called is not that one: where it fails, another follows.
     package func flush() async throws(CookieStorageError) {
-        let (turn, starts) = self.state.withLock {
-            ($0.backlog.last, self.note([], in: &$0))
+        let result = await withCheckedContinuation { continuation in
+            let (starts, result) = self.state.withLock { state in
+                let starts = self.note([], in: &state)
+                let waiter = Waiter(
+                    turn: state.backlog.last, triesAgain: state.backlog.isInFlight,
+                    continuation: continuation)
+                return (starts, Self.add(waiter, to: &state))
+            }
+            if starts { self.startWriting() }
+            if let result { continuation.resume(returning: result) }
         }
-        if starts { self.startWriting() }
-        try await self.wait(for: turn)
+        try result.get()
     }
 
     /// Notes changes for the storage.
@@ -137,7 +146,7 @@ extension SessionCookies {
     /// Notes how a batch went, and tells those who wait for it.
     ///
     /// - Returns: whether there is nothing more to write now. After a failure only what has come
-    ///   meanwhile is reason enough to try again at once.
+    ///   meanwhile is reason enough to try again at once, or somebody who asks for just that.
     private func finished(_ failure: CookieStorageError?) -> Bool {
         let (waiters, event, isDone) = self.state.withLock { state in
             let failed = state.failure
@@ -145,10 +154,23 @@ extension SessionCookies {
             state.failure = failure
             if failure != nil { state.counters.storageFailures &+= 1 }
             let answered = state.backlog.answered
-            let waiters = state.waiters.filter { $0.turn <= answered }
-            state.waiters.removeAll { $0.turn <= answered }
-            let isDone =
-                state.backlog.isEmpty || (failure != nil && state.backlog.last == answered)
+            var waiters: [Waiter] = []
+            var stays: [Waiter] = []
+            var triesAgain = false
+            for var waiter in state.waiters {
+                if waiter.turn > answered {
+                    stays.append(waiter)
+                } else if failure != nil, waiter.triesAgain {
+                    waiter.triesAgain = false
+                    triesAgain = true
+                    stays.append(waiter)
+                } else {
+                    waiters.append(waiter)
+                }
+            }
+            state.waiters = stays
+            let hasNews = failure == nil || state.backlog.last != answered || triesAgain
+            let isDone = state.backlog.isEmpty || !hasNews
             if isDone { state.isWriting = false }
             return (waiters, Self.event(before: failed, now: failure), isDone)
         }
@@ -172,19 +194,23 @@ extension SessionCookies {
     /// Returns when the storage was asked for everything up to a turn, and has answered.
     func wait(for turn: UInt64) async throws(CookieStorageError) {
         let result = await withCheckedContinuation { continuation in
-            let result: Result<Void, CookieStorageError>? = self.state.withLock { state in
-                if let cause = state.cutOff { return .failure(cause) }
-                if state.isWriting {
-                    state.waiters.append(Waiter(turn: turn, continuation: continuation))
-                    return nil
-                }
-                guard !state.backlog.isEmpty, let failure = state.failure else {
-                    return .success(())
-                }
-                return .failure(failure)
-            }
+            let waiter = Waiter(turn: turn, continuation: continuation)
+            let result = self.state.withLock { Self.add(waiter, to: &$0) }
             if let result { continuation.resume(returning: result) }
         }
         try result.get()
+    }
+
+    /// Has a waiter wait; what it is to be told where there is nothing to wait for.
+    private static func add(
+        _ waiter: Waiter, to state: inout State
+    ) -> Result<Void, CookieStorageError>? {
+        if let cause = state.cutOff { return .failure(cause) }
+        if state.isWriting {
+            state.waiters.append(waiter)
+            return nil
+        }
+        guard !state.backlog.isEmpty, let failure = state.failure else { return .success(()) }
+        return .failure(failure)
     }
 }

@@ -19,6 +19,8 @@ package final class SessionCookies: HopCookies {
 
     struct Waiter {
         let turn: UInt64
+        /// Whether one failure of the storage, in an attempt that began before it came, is not its answer.
+        var triesAgain = false
         let continuation: CheckedContinuation<Result<Void, CookieStorageError>, Never>
     }
 

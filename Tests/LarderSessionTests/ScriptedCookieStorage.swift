@@ -7,6 +7,7 @@ final class ScriptedCookieStorage: CookieStorage {
         var held: [Cookie.Identity: Cookie] = [:]
         var batches: [[CookieChange]] = []
         var failure: CookieStorageError?
+        var nextFailure: CookieStorageError?
         var loadFailure: CookieStorageError?
         var isStopped = false
         var stopped: [CheckedContinuation<Void, Never>] = []
@@ -33,6 +34,10 @@ final class ScriptedCookieStorage: CookieStorage {
     var mostUnderWay: Int { self.state.withLock { $0.mostUnderWay } }
 
     func fail(_ failure: CookieStorageError?) { self.state.withLock { $0.failure = failure } }
+    /// Has the call that ends next fail, and no other.
+    func failOnce(_ failure: CookieStorageError) {
+        self.state.withLock { $0.nextFailure = failure }
+    }
     func failLoading(_ failure: CookieStorageError?) {
         self.state.withLock { $0.loadFailure = failure }
     }
@@ -71,7 +76,7 @@ final class ScriptedCookieStorage: CookieStorage {
         await self.begin()
         let failure: CookieStorageError? = self.state.withLock { state in
             state.underWay -= 1
-            if let failure = state.failure { return failure }
+            if let failure = state.nextFailure.take() ?? state.failure { return failure }
             state.batches.append(changes)
             for change in changes {
                 switch change {

@@ -347,6 +347,30 @@ struct SessionCookiesStorageTests {
         #expect(storage.calls == calls + 1 && storage.held.count == 1)
     }
 
+    @Test("a flush is no part of an attempt that began before it: where that fails, another follows")
+    func flushMeetsFailure() async throws {
+        let storage = ScriptedCookieStorage()
+        let cookies = self.cookies(storage)
+        storage.stop()
+        storage.failOnce(Self.failure)
+        try cookies.take("a=1; Max-Age=9", hop: hop())
+        await storage.called(1)
+        let flushed = Task.immediate { try await cookies.flush() }
+        storage.go()
+        try await flushed.value
+        #expect(storage.calls == 2 && self.names(storage.held) == ["a"])
+        #expect(cookies.counters().unkept == 0 && cookies.counters().storageFailures == 1)
+        // Once: a storage that fails on says so.
+        storage.stop()
+        storage.fail(Self.failure)
+        try cookies.take("b=1; Max-Age=9", hop: hop())
+        await storage.called(3)
+        let failed = Task.immediate { try await cookies.flush() }
+        storage.go()
+        await #expect(throws: Self.failure) { try await failed.value }
+        #expect(storage.calls == 4 && self.names(storage.held) == ["a"])
+    }
+
     @Test("a storage that cannot be read is left as it is")
     func unreadable() async throws {
         let held = Cookie(
