@@ -11,6 +11,7 @@ final class RecordingClient: ExchangeClient {
         var failure: ExchangeFailure?
         var calls = 0
         var wakes = 0
+        var waiting: CheckedContinuation<Void, Never>?
     }
 
     private let state = Mutex(State())
@@ -27,19 +28,34 @@ final class RecordingClient: ExchangeClient {
     }
 
     func exchange(answered answer: Answer) {
-        self.state.withLock { state in
+        let waiting = self.state.withLock { state in
             state.answer = answer
             state.calls += 1
+            return state.waiting.take()
         }
+        waiting?.resume()
         if case .source(let source) = answer.body {
             source.attach { self.state.withLock { $0.wakes += 1 } }
         }
     }
 
     func exchange(failed failure: ExchangeFailure) {
-        self.state.withLock { state in
+        let waiting = self.state.withLock { state in
             state.failure = failure
             state.calls += 1
+            return state.waiting.take()
+        }
+        waiting?.resume()
+    }
+
+    /// Returns once the exchange is answered or has failed.
+    func answered() async {
+        await withCheckedContinuation { continuation in
+            let isThere = self.state.withLock { state in
+                if state.calls == 0 { state.waiting = continuation }
+                return state.calls > 0
+            }
+            if isThere { continuation.resume() }
         }
     }
 
