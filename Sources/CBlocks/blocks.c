@@ -32,15 +32,27 @@ struct larder_blocks {
 static _Thread_local struct larder_blocks *own;
 
 // The room of each kind.
-static size_t room_of(unsigned kind) {
-    if (kind < fine_kinds) return (size_t)(kind + 1) * fine_step;
-    unsigned doubling = (kind - fine_kinds) / 4, part = (kind - fine_kinds) % 4;
-    return ((size_t)fine_limit << doubling) / 4 * (5 + part);
-}
+#define DOUBLING(from) (from) / 4 * 5, (from) / 4 * 6, (from) / 4 * 7, (from) * 2
+static const unsigned rooms[kinds] = {
+    16, 32, 48, 64, 80, 96, 112, 128,
+    DOUBLING(128), DOUBLING(256), DOUBLING(512), DOUBLING(1024), DOUBLING(2048), DOUBLING(4096),
+    DOUBLING(8192), DOUBLING(16384), DOUBLING(32768), DOUBLING(65536), DOUBLING(131072),
+};
+
+// How many kinds have their room within so many steps: nearly all blocks are that small.
+enum { small_steps = 64 };
+static const unsigned char kinds_within[small_steps + 1] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 9, 9, 10, 10, 11, 11,
+    12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 15,
+    16, 16, 16, 16, 16, 16, 16, 16, 17, 17, 17, 17, 17, 17, 17, 17,
+    18, 18, 18, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19,
+    20,
+};
 
 // The smallest kind with room for so many bytes.
 static unsigned kind_for(size_t size) {
-    if (size <= fine_limit) return size == 0 ? 0 : (unsigned)((size - 1) / fine_step);
+    if (size <= small_steps * fine_step)
+        return size == 0 ? 0 : kinds_within[(size - 1) / fine_step];
     if (size > coarse_limit) return no_kind;
     // The doubling in which it lies, and the quarter of that.
     unsigned doubling = 63 - (unsigned)__builtin_clzll((size - 1) / fine_limit);
@@ -51,9 +63,9 @@ static unsigned kind_for(size_t size) {
 // The largest kind whose room lies within so many bytes, of which malloc gives some more than were
 // asked for; what is too large, or too small, for any kind is not kept.
 static unsigned kind_within(size_t usable) {
-    if (usable < fine_limit + fine_limit / 4) {
-        size_t steps = usable / fine_step;
-        return steps == 0 ? no_kind : steps < fine_kinds ? (unsigned)steps - 1 : fine_kinds - 1;
+    if (usable < (small_steps + 1) * fine_step) {
+        unsigned count = kinds_within[usable / fine_step];
+        return count == 0 ? no_kind : count - 1;
     }
     if (usable >= coarse_limit + coarse_limit / 4) return no_kind;
     // That of one byte more, less one: a room that fits exactly is among them.
@@ -88,7 +100,7 @@ void *larder_blocks_take(size_t size) {
     struct larder_blocks *store = own;
     unsigned kind = store ? kind_for(size) : no_kind;
     if (kind == no_kind) return malloc(size);
-    size_t room = room_of(kind);
+    size_t room = rooms[kind];
     if (store->count[kind] == 0) return malloc(room);
     store->room -= room;
     return store->kept[kind][--store->count[kind]];
@@ -100,7 +112,7 @@ void larder_blocks_give(void *bytes) {
     if (!store) return free(bytes);
     unsigned kind = kind_within(malloc_usable_size(bytes));
     if (kind == no_kind || store->count[kind] == depth) return free(bytes);
-    size_t room = room_of(kind);
+    size_t room = rooms[kind];
     if (room > LARDER_BLOCKS_LIMIT - store->room) return free(bytes);
     store->room += room;
     store->kept[kind][store->count[kind]++] = bytes;

@@ -347,7 +347,7 @@ struct SessionCookiesStorageTests {
         #expect(storage.calls == calls + 1 && storage.held.count == 1)
     }
 
-    @Test("a flush is no part of an attempt that began before it: where that fails, another follows")
+    @Test("a flush asks once more where the attempt that it met fails")
     func flushMeetsFailure() async throws {
         let storage = ScriptedCookieStorage()
         let cookies = self.cookies(storage)
