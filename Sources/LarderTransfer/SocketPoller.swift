@@ -11,37 +11,13 @@ import Glibc
 ///
 /// Not `Sendable`: belongs to one loop.
 final class SocketPoller {
-    private struct Watch {
-        /// As epoll has them, but for a hushed socket.
-        var events: UInt32
-        /// It was waited for bytes on it: it is connected, and closed by way of ``close(_:)``.
-        var hasRead: Bool
-        /// libcurl wants nothing of it: it lies among the connections to be reused.
-        var isIdle = false
-    }
-
     private let epoll: Epoll
     /// The number of the loop, by which events find back to it.
     private let owner: UInt32
     private let counters: TransferCounters
-    private var watches: [Int32: Watch] = [:]
-    /// How many of them lie idle.
-    private var idle = 0
+    private let sockets = SocketTable()
     /// Of which epoll says no more until `unhush` than that it is broken, whatever is wanted of it.
     private var hushed: Int32?
-    /// Sockets of our own making on which only answers may come: those of plain HTTP/1.1, and those
-    /// of TLS on which HTTP/1.1 was answered.
-    private var answerSockets: Set<Int32> = []
-    /// Those that are not plain, to whose connections a TLS library may write at any time, also to end
-    /// them.
-    private var otherSockets: Set<Int32> = []
-    /// Those whose peers run on this machine.
-    private var loopbackSockets: Set<Int32> = []
-    /// Which sockets lie behind the numbers of all that were opened and not closed yet (stat(2),
-    /// `st_ino`): a number may come to be somebody else's unnoticed.
-    private var identities: [Int32: UInt64] = [:]
-    /// The traffic classes that sockets were given.
-    private var classes: [Int32: UInt8] = [:]
 
     init(_ epoll: Epoll, owner: UInt32, counters: TransferCounters) {
         self.epoll = epoll
@@ -50,10 +26,10 @@ final class SocketPoller {
     }
 
     /// How many sockets are open.
-    var sockets: Int { self.identities.count }
+    var count: Int { self.sockets.count }
 
     /// How many connections are used, or being made.
-    var used: Int { self.identities.count - self.idle }
+    var used: Int { self.sockets.count - self.sockets.idle }
 
     // MARK: Sockets
 
@@ -69,34 +45,24 @@ final class SocketPoller {
         self.counters.socketOpened()
         self.setWatch(socket, nil)
         self.note(socket, isPlain: isPlain, isLoopback: isLoopback)
-        self.classes[socket] = nil
+        self.sockets.setTrafficClass(of: socket, nil)
         if trafficClass != nil { self.mark(socket, trafficClass) }
         return socket
     }
 
     /// Takes note of what a new socket is for.
     func note(_ socket: Int32, isPlain: Bool, isLoopback: Bool = false) {
-        if isLoopback {
-            self.loopbackSockets.insert(socket)
-        } else {
-            self.loopbackSockets.remove(socket)
-        }
-        if isPlain {
-            self.answerSockets.insert(socket)
-            self.otherSockets.remove(socket)
-        } else {
-            self.answerSockets.remove(socket)
-            self.otherSockets.insert(socket)
-        }
-        self.identities[socket] = Self.identity(of: socket)
+        self.sockets.note(
+            socket, isPlain ? .answers : .others, isLoopback: isLoopback,
+            identity: Self.identity(of: socket))
     }
 
     /// Gives the packets of a socket a traffic class (ip(7), ipv6(7)); nil: the system's.
     ///
     /// A kernel that refuses is no reason to fail: the class is a wish.
     func mark(_ socket: Int32, _ trafficClass: UInt8?) {
-        guard self.classes[socket] != trafficClass else { return }
-        self.classes[socket] = trafficClass
+        guard self.sockets[socket].trafficClass != trafficClass else { return }
+        self.sockets.setTrafficClass(of: socket, trafficClass)
         // The two bits behind the DSCP are ECN's, which the kernel keeps for itself.
         var value = Int32((trafficClass ?? 0) & 0x3F) << 2
         let size = socklen_t(MemoryLayout<Int32>.size)
@@ -105,7 +71,7 @@ final class SocketPoller {
     }
 
     /// Whether any socket has a class that a request without one must not inherit.
-    var hasClasses: Bool { !self.classes.isEmpty }
+    var hasClasses: Bool { self.sockets.classed > 0 }
 
     /// Closes a socket for libcurl (CURLOPT_CLOSESOCKETFUNCTION(3)).
     func close(_ socket: Int32) -> Int32 {
@@ -116,17 +82,13 @@ final class SocketPoller {
     /// A socket is closed, or is about to be: epoll forgets it by itself.
     private func forget(_ socket: Int32) {
         self.counters.socketClosed()
-        self.setWatch(socket, nil)
-        self.answerSockets.remove(socket)
-        self.otherSockets.remove(socket)
-        self.loopbackSockets.remove(socket)
-        self.identities[socket] = nil
-        self.classes[socket] = nil
+        self.sockets.forget(socket)
+        if socket == self.hushed { self.hushed = nil }
     }
 
     /// Whether a number that was noted does not lead to the socket any more that it was noted for.
     private func isLost(_ socket: Int32) -> Bool {
-        guard let identity = self.identities[socket] else { return false }
+        guard let identity = self.sockets[socket].identity else { return false }
         return Self.identity(of: socket) != identity
     }
 
@@ -142,7 +104,7 @@ final class SocketPoller {
     /// descriptors referring to the underlying open file description have been closed", which
     /// libcurl's close will not be.
     func handOver(_ socket: Int32) -> Int32? {
-        self.answerSockets.remove(socket)
+        self.sockets.setTakesAnswersAlone(socket, false)
         self.unwatch(socket)
         let own = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         return own >= 0 ? own : nil
@@ -162,7 +124,9 @@ final class SocketPoller {
     ///   - isHTTP1: it was answered in HTTP/1.
     func watch(_ socket: Int32, _ what: Int32, isHeld: Bool, isHTTP1: Bool) -> Bool {
         if what == CURL_POLL_REMOVE {
-            if isHTTP1, self.otherSockets.contains(socket) { self.answerSockets.insert(socket) }
+            if isHTTP1, self.sockets[socket].mayBeWrittenTo {
+                self.sockets.setTakesAnswersAlone(socket, true)
+            }
             let known = self.watch(socket)
             if known?.hasRead == false, self.isLost(socket) {
                 self.forget(socket)
@@ -175,7 +139,7 @@ final class SocketPoller {
         if what & CURL_POLL_IN != 0 { events |= EPOLLIN.rawValue }
         if what & CURL_POLL_OUT != 0 { events |= EPOLLOUT.rawValue }
         let hasRead = what & CURL_POLL_IN != 0 || self.watch(socket)?.hasRead == true
-        return self.register(socket, Watch(events: events, hasRead: hasRead))
+        return self.register(socket, SocketTable.Watch(events: events, hasRead: hasRead))
     }
 
     /// The exchange is over that stood still when libcurl wanted no more of the socket: libcurl reads
@@ -191,9 +155,9 @@ final class SocketPoller {
     ///
     /// - Returns: the socket; nil where it is none of those that may be idle, or is watched for libcurl.
     func takeUnwanted(_ ends: ConnectionEnds) -> Int32? {
-        let (watches, answerSockets) = (self.watches, self.answerSockets)
-        let found = answerSockets.first { socket in
-            watches[socket]?.isIdle != false && ConnectionEnds(of: socket) == ends
+        let found = self.sockets.first { socket, facts in
+            facts.takesAnswersAlone && facts.watch?.isIdle != false
+                && ConnectionEnds(of: socket) == ends
         }
         guard let socket = found else { return nil }
         self.unwatch(socket)
@@ -203,11 +167,11 @@ final class SocketPoller {
     /// Has a socket watched until the next exchange begins on it, or cuts it off, where bytes lie in
     /// it that nobody asked for; false where it is neither to be watched nor cut off, or cannot be.
     private func rests(_ socket: Int32) -> Bool {
-        guard self.answerSockets.contains(socket) else { return false }
+        guard self.sockets[socket].takesAnswersAlone else { return false }
         // Not left to epoll: the next request may go out before its next word.
         if socket != self.hushed, self.isCutOffForBytes(socket) { return false }
         return self.register(
-            socket, Watch(events: EPOLLIN.rawValue, hasRead: true, isIdle: true))
+            socket, SocketTable.Watch(events: EPOLLIN.rawValue, hasRead: true, isIdle: true))
     }
 
     /// Cuts a socket off where bytes lie unread in it; whether they did.
@@ -236,10 +200,10 @@ final class SocketPoller {
     func isWatched(_ socket: Int32) -> Bool { self.watch(socket) != nil }
 
     /// Whether no socket is for anything but plain HTTP/1.1.
-    var isPlain: Bool { self.otherSockets.isEmpty }
+    var isPlain: Bool { self.sockets.others == 0 }
 
     /// Whether there is a plain connection between two exchanges.
-    var hasIdleSockets: Bool { self.idle > 0 }
+    var hasIdleSockets: Bool { self.sockets.idle > 0 }
 
     /// Whether the only idle connection is hushed, and nothing has come on it.
     ///
@@ -266,18 +230,18 @@ final class SocketPoller {
     /// - Returns: whether there is one; false where there are several, as which of them a request will go
     ///   out on is not known.
     func hush() -> Bool {
-        guard self.idle == 1 else { return false }
         if self.hushed != nil { return self.isHushedIdle }
-        guard let idle = self.watches.first(where: \.value.isIdle),
-            self.control(EPOLL_CTL_MOD, idle.key, EPOLLRDHUP.rawValue) == 0
+        guard self.sockets.idle == 1,
+            let idle = self.sockets.first(where: { $1.watch?.isIdle == true }),
+            self.control(EPOLL_CTL_MOD, idle, EPOLLRDHUP.rawValue) == 0
         else { return false }
-        self.hushed = idle.key
+        self.hushed = idle
         return true
     }
 
     /// Whether the hushed connection lies idle, and may stay as it is.
     var isHushedIdle: Bool {
-        guard self.idle == 1, let hushed = self.hushed else { return false }
+        guard self.sockets.idle == 1, let hushed = self.hushed else { return false }
         return self.watch(hushed)?.isIdle == true
     }
 
@@ -293,8 +257,10 @@ final class SocketPoller {
 
     /// The hushed connection, where libcurl waits for an answer on it, from a peer on this machine.
     var hushedWait: Int32? {
-        guard let socket = self.hushed, self.loopbackSockets.contains(socket),
-            let watch = self.watch(socket), !watch.isIdle, watch.events == EPOLLIN.rawValue
+        guard let socket = self.hushed else { return nil }
+        let facts = self.sockets[socket]
+        guard facts.isLoopback, let watch = facts.watch, !watch.isIdle,
+            watch.events == EPOLLIN.rawValue
         else { return nil }
         return socket
     }
@@ -334,7 +300,7 @@ final class SocketPoller {
         _ = unsafe getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size)
     }
 
-    private func register(_ socket: Int32, _ watch: Watch) -> Bool {
+    private func register(_ socket: Int32, _ watch: SocketTable.Watch) -> Bool {
         let known = self.setWatch(socket, watch)
         if known?.events == watch.events || socket == self.hushed { return true }
         let operation = known == nil ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
@@ -351,23 +317,13 @@ final class SocketPoller {
         }
     }
 
-    private func watch(_ socket: Int32) -> Watch? {
-        let watches = self.watches
-        return watches[socket]
-    }
+    private func watch(_ socket: Int32) -> SocketTable.Watch? { self.sockets[socket].watch }
 
     /// - Returns: what was known of the socket before.
     @discardableResult
-    private func setWatch(_ socket: Int32, _ watch: Watch?) -> Watch? {
-        var watches = exchange(&self.watches, with: [:])
-        let known =
-            if let watch { watches.updateValue(watch, forKey: socket) } else {
-                watches.removeValue(forKey: socket)
-            }
-        self.watches = watches
-        self.idle += (watch?.isIdle == true ? 1 : 0) - (known?.isIdle == true ? 1 : 0)
+    private func setWatch(_ socket: Int32, _ watch: SocketTable.Watch?) -> SocketTable.Watch? {
         if watch == nil, socket == self.hushed { self.hushed = nil }
-        return known
+        return self.sockets.setWatch(of: socket, watch)
     }
 
     private func unwatch(_ socket: Int32) {

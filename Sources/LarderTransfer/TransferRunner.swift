@@ -42,7 +42,7 @@ final class TransferRunner {
         let loops = self.loops
         guard loops.count < self.loopLimit else { return true }
         let descriptors = loops.values.reduce(0) {
-            $0 + Self.descriptorsOfLoop + $1.poller.sockets
+            $0 + Self.descriptorsOfLoop + $1.poller.count
         }
         return descriptors >= 3 * self.loopLimit
     }
