@@ -19,6 +19,7 @@ extension RunningProxy {
             guard let cookies = part.cookies else {
                 let answer = try await member.withoutJar(command, of: part.principal)
                 for line in answer.replies { try await reply(line) }
+                try member.requireState(isLook: command.isLook)
                 continue
             }
             let now = SystemClock().now()
@@ -36,6 +37,7 @@ extension RunningProxy {
             if !command.isLook {
                 for line in answer.replies { try await reply(line) }
             }
+            try member.requireState(isLook: command.isLook)
         }
     }
 }
@@ -53,6 +55,16 @@ extension RunningProxy.RunningSession {
         }
         await part.opened()
         return part
+    }
+
+    /// Fails where the state of the session could not be opened: what it kept there before is neither
+    /// listed nor removed, and nothing is kept now.
+    func requireState(isLook: Bool) throws(ControlRefusal) {
+        guard let error = self.open.missingState else { return }
+        let what = isLook ? "what the session kept is missing" : "done until the proxy ends"
+        throw ControlRefusal(
+            failure: ControlFailure(
+                .unavailable, "\(what), as its state could not be opened: \(error)"))
     }
 
     /// Answers about a session that passes cookies on, as a command does where no proxy runs: what it

@@ -28,6 +28,7 @@ extension RunningProxy {
             for line in try await Self.obey(command, part, of: member).replies {
                 try await reply(line)
             }
+            try member.requireState(isLook: command.isLook)
         }
     }
 
@@ -55,6 +56,7 @@ extension RunningProxy {
     }
 
     private func rotateKey(of member: RunningSession) async throws -> KeyRotation {
+        try member.requireState(isLook: true)
         guard let state = member.open.state, await state.isMade,
             let file = self.loaded.keyFile(of: member.settings)
         else {
@@ -71,6 +73,11 @@ extension RunningProxy {
                     error.code == .full ? .noSpace : .inputOutput, "\(error)"))
         }
     }
+}
+
+extension CredentialCommand {
+    /// Whether the command only reads.
+    fileprivate var isLook: Bool { self == .list }
 }
 
 extension CredentialAnswer {

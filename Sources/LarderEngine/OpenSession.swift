@@ -16,6 +16,8 @@ package final class OpenSession: Sendable {
     package let common: PrincipalSession
     /// nil: its cookies and credentials are in memory alone.
     package let state: StateFile?
+    /// Why that which is configured is done without.
+    package let missingState: StateError?
     private let principals: PrincipalTable
     private let rules: SessionRules
     /// Where its disk tier lies; nil where it has none.
@@ -81,6 +83,7 @@ package final class OpenSession: Sendable {
         self.kind = blueprint.kind
         self.directory = directory
         self.state = state.file
+        self.missingState = state.missing
         let factory = PrincipalFactory(
             rules: SessionRules(blueprint), state: state, store: self.store,
             upstream: self.upstream, clock: clock, timers: timers, report: report)

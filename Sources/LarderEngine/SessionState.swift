@@ -5,6 +5,8 @@ import LarderState
 struct SessionState: Sendable {
     /// nil: everything is in memory alone.
     let file: StateFile?
+    /// Why the one that is configured is done without.
+    var missing: StateError?
     /// Stands for secrets where requests are compared and kept.
     let digests: KeyedDigest
 
@@ -30,7 +32,7 @@ struct SessionState: Sendable {
             case .inUse, .damaged, .full, .unavailable: break
             }
             report(.withoutState(error))
-            return SessionState(file: nil, digests: KeyedDigest())
+            return SessionState(file: nil, missing: error, digests: KeyedDigest())
         }
     }
 }

@@ -45,10 +45,12 @@ struct CacheCopies {
         for response in resident {
             let object = CacheObject(response)
             let namesake = response.diskID.flatMap { named[$0] }
-            let copy = stored[object.storedTimeMicroseconds]?.first {
-                objects[$0].tier == .disk && objects[$0].isCopy(of: object)
-            }
-            guard let twin = namesake ?? copy else {
+            let twin =
+                namesake
+                ?? stored[object.storedTimeMicroseconds]?.first {
+                    objects[$0].tier == .disk && objects[$0].isCopy(of: object)
+                }
+            guard let twin else {
                 objects.append(object)
                 continue
             }

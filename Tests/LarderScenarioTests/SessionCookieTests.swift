@@ -178,6 +178,43 @@ struct SessionCookieTests {
         #expect(set.status == 65 && set.errText.contains("it passes them on"), "\(set.errText)")
     }
 
+    @Test("Where what a session kept cannot be had, the proxy runs on, and commands say so")
+    func unopened() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(Self.jar)
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            let keeping = try await home.serve()
+            _ = try await keeping.get(origin.url("/login"))
+            #expect(try await keeping.stop().status == 0)
+
+            let (state, files) = ("\(home.state)/default/state.mdb", FileManager.default)
+            try files.moveItem(atPath: state, toPath: "\(state).moved")
+            // Damaged, and not to be set aside any more.
+            for number in 1...16 {
+                _ = files.createFile(atPath: "\(state).damaged-\(number)", contents: nil)
+            }
+            try Data(repeating: 0x21, count: 65536).write(to: URL(fileURLWithPath: state))
+            try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: state)
+            for configuration in [Self.jar, ""] {
+                try home.configure(configuration)
+                let proxy = try await home.serve()
+                for command in [["list"], ["clear"], ["delete", "keep"], ["show", "keep"]] {
+                    let told = try await home.larder(["cookies"] + command)
+                    #expect(told.status == 69, "\(command): \(told.errText)")
+                    #expect(told.errText.contains("state could not be opened"), "\(told.errText)")
+                }
+                let credentials = try await home.larder("credentials", "list")
+                #expect(credentials.status == 69, "\(credentials.errText)")
+                #expect(try await proxy.stop().status == 0)
+            }
+            try files.removeItem(atPath: state)
+            try files.moveItem(atPath: "\(state).moved", toPath: state)
+            #expect(try await home.larder("cookies", "list").lines.count == 2)
+            await origin.stop()
+        }
+    }
+
     @Test("curl reads what is exported, and what curl saved is imported")
     func curl() async throws {
         try await self.exchange { home, origin, file in
