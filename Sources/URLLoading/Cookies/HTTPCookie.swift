@@ -36,7 +36,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// 0 for cookies as all servers send them; 1 where the properties said so (RFC 2965).
     open var version: Int { self.facts.version }
 
-    /// What it is called, which may not be empty.
+    /// What it is called; empty where a response gave a value alone, or properties say so.
     open var name: String { self.facts.name }
 
     /// Often a secret.
