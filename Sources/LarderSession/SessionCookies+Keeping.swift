@@ -154,23 +154,17 @@ extension SessionCookies {
             state.failure = failure
             if failure != nil { state.counters.storageFailures &+= 1 }
             let answered = state.backlog.answered
-            var waiters: [Waiter] = []
-            var stays: [Waiter] = []
-            var triesAgain = false
-            for var waiter in state.waiters {
-                if waiter.turn > answered {
-                    stays.append(waiter)
-                } else if failure != nil, waiter.triesAgain {
-                    waiter.triesAgain = false
-                    triesAgain = true
-                    stays.append(waiter)
-                } else {
-                    waiters.append(waiter)
-                }
+            let stays = { (waiter: Waiter) in
+                waiter.turn > answered || failure != nil && waiter.triesAgain
             }
-            state.waiters = stays
-            let hasNews = failure == nil || state.backlog.last != answered || triesAgain
-            let isDone = state.backlog.isEmpty || !hasNews
+            let waiters = state.waiters.filter { !stays($0) }
+            // What comes next begins after all of them came.
+            state.waiters = state.waiters.filter(stays).map {
+                Waiter(turn: $0.turn, continuation: $0.continuation)
+            }
+            let isDone =
+                state.waiters.isEmpty
+                && (state.backlog.isEmpty || failure != nil && state.backlog.last == answered)
             if isDone { state.isWriting = false }
             return (waiters, Self.event(before: failed, now: failure), isDone)
         }

@@ -32,4 +32,25 @@ struct CookieWaitingTests {
         #expect(throws: Never.self) { try result.get() }
         #expect(cookies.state.withLock { !$0.isWriting })
     }
+
+    @Test("a flush ends where what had failed is not wanted any more")
+    func flushOfNothing() async throws {
+        let now = Timestamp(seconds: 1_700_000_000)
+        let cookie = Cookie(
+            name: [0x61], value: [], domain: "a.test", isHostOnly: true, creation: now,
+            expiry: now + .seconds(99))
+        let storage = ScriptedCookieStorage()
+        let cookies = SessionCookies(
+            CookieHandling(accept: .always), storage: storage, suffixes: TopLevelSuffixes())
+        storage.stop()
+        storage.failOnce(CookieStorageError(.full, "no space left"))
+        _ = cookies.state.withLock { cookies.note([.stored(cookie)], in: &$0) }
+        cookies.startWriting()
+        await storage.called(1)
+        let flushed = Task.immediate { try await cookies.flush() }
+        _ = cookies.state.withLock { cookies.note([.removed(cookie.identity)], in: &$0) }
+        storage.go()
+        try await flushed.value
+        #expect(storage.calls == 1 && storage.held.isEmpty && cookies.counters().unkept == 0)
+    }
 }
