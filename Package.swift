@@ -270,16 +270,17 @@ let package = Package(
                 nioCore,
             ],
             path: "Tests/Fuzz/Parsers", swiftSettings: house),
+        .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
         // A whole larder, with a scripted origin and clients: what the last two test with.
         .target(
-            name: "LarderProcess", dependencies: [nioCore, nioPosix], path: "Tests/LarderProcess",
-            swiftSettings: house),
+            name: "LarderProcess", dependencies: ["CSpawn", nioCore, nioPosix],
+            path: "Tests/LarderProcess", swiftSettings: house),
         // Loads, kills and starves a store or a whole larder, and judges every byte: scripts/soak.
         .executableTarget(
             name: "LarderStress",
             dependencies: [
                 "SeededNumbers", "LarderDisk", "LarderStore", "LarderPolicy", "LarderHTTP",
-                "LarderLMDB", nioCore,
+                "LarderLMDB", "CSpawn", nioCore,
                 arguments,
             ],
             path: "Tests/LarderStress", swiftSettings: house),

@@ -1,3 +1,4 @@
+import CSpawn
 import Foundation
 import Glibc
 
@@ -37,11 +38,8 @@ final class Child {
         if hearsErrors {
             unsafe posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
         }
-        // What is opened by another thread meanwhile must not be inherited; glibc does not mind what
-        // is closed already.
-        for other in Int32(3)..<1024 {
-            unsafe posix_spawn_file_actions_addclose(&actions, other)
-        }
+        // What is opened by another thread meanwhile must not be inherited.
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         var environment = Self.environment().filter { line in
             !variables.keys.contains { line.hasPrefix("\($0)=") }
         }
