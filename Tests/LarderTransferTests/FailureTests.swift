@@ -177,11 +177,11 @@ struct FailureTests {
 
     @Test("a refused connection")
     func refused() async throws {
-        let (socket, port) = try ScriptedOrigin.listen()
-        #expect(close(socket) == 0)
+        let closed = try ReservedPort()
         let request = Request(
-            uri: TargetURI(scheme: .http, host: "127.0.0.1", port: port, pathAndQuery: "/"))
+            uri: TargetURI(scheme: .http, host: "127.0.0.1", port: closed.port, pathAndQuery: "/"))
         let record = try await withUpstream { await $0.answer(to: request) }
+        withExtendedLifetime(closed) {}
         #expect(record.failure?.kind == .connectionRefused)
         #expect(record.facts == nil)
     }

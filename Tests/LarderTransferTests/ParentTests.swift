@@ -245,14 +245,13 @@ struct ParentTests {
 
     @Test("a parent that cannot be reached is named, with its own reason")
     func unreachable() async throws {
-        let (socket, port) = try ScriptedOrigin.listen()
-        closeSocket(socket)
-        let refusing = Parent(kind: .http, host: "127.0.0.1", port: port)
+        let closed = try ReservedPort()
+        let refusing = Parent(kind: .http, host: "127.0.0.1", port: closed.port)
         let refused = try await withUpstream({ $0.parents = .all(refusing) }) {
             await $0.answer(to: .example())
         }
         #expect(refused.failure?.kind == .connectionRefused)
-        #expect(refused.failure?.nextHop == "127.0.0.1:\(port)")
+        #expect(refused.failure?.nextHop == "127.0.0.1:\(closed.port)")
         let nameless = Parent(kind: .http, host: "parent.invalid", port: 3128)
         let unknown = try await withUpstream({ $0.parents = .all(nameless) }) {
             await $0.answer(to: .example())

@@ -8,7 +8,8 @@ import Testing
 /// An nginx with a certificate of its own making on a free port, for the length of a test.
 final class TLSOrigin {
     private let process = Process()
-    let port: UInt16
+    private let reserved: ReservedPort
+    var port: UInt16 { self.reserved.port }
     let certificate: String
     private let directory: URL
 
@@ -32,12 +33,10 @@ final class TLSOrigin {
                 "subjectAltName=DNS:localhost", "-keyout",
                 directory.appending(path: "key.pem").path, "-out", certificate,
             ])
-        // nginx takes no port 0: a free one may be lost again before it binds, and is tried anew.
-        let (socket, port) = try ScriptedOrigin.listen()
-        close(socket)
-        self.port = port
+        // nginx takes no port 0.
+        self.reserved = try ReservedPort()
         let conf = directory.appending(path: "nginx.conf")
-        try Self.configuration(port, settings).write(to: conf, atomically: true, encoding: .utf8)
+        try Self.configuration(self.reserved.port, settings).write(to: conf, atomically: true, encoding: .utf8)
         process.executableURL = URL(filePath: "/usr/sbin/nginx")
         process.arguments = ["-p", directory.path, "-e", "error.log", "-c", conf.path]
         try process.run()
@@ -60,7 +59,7 @@ final class TLSOrigin {
           client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f;
           uwsgi_temp_path u; scgi_temp_path s;
           server {
-            listen 127.0.0.1:\(port) ssl http2;
+            listen 127.0.0.1:\(port) ssl http2 reuseport;
             ssl_certificate cert.pem; ssl_certificate_key key.pem;
             ssl_protocols TLSv1.2 TLSv1.3;
             \(settings)
@@ -133,7 +132,8 @@ final class TLSOrigin {
 private final class TLSFront {
     private let process = Process()
     private let directory: URL
-    let port: UInt16
+    private let reserved: ReservedPort
+    var port: UInt16 { self.reserved.port }
 
     static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/sbin/haproxy")
 
@@ -147,9 +147,8 @@ private final class TLSFront {
         let key = certificate.deletingLastPathComponent().appending(path: "key.pem")
         let both = self.directory.appending(path: "both.pem")
         try (Data(contentsOf: certificate) + Data(contentsOf: key)).write(to: both)
-        let (socket, port) = try ScriptedOrigin.listen()
-        close(socket)
-        self.port = port
+        // haproxy binds with SO_REUSEPORT by itself.
+        self.reserved = try ReservedPort()
         let conf = self.directory.appending(path: "haproxy.cfg")
         try """
         defaults
@@ -158,7 +157,7 @@ private final class TLSFront {
           timeout client 10s
           timeout server 10s
         listen front
-          bind 127.0.0.1:\(port) ssl crt \(both.path)
+          bind 127.0.0.1:\(self.reserved.port) ssl crt \(both.path)
           server back 127.0.0.1:\(target)
 
         """.write(to: conf, atomically: true, encoding: .utf8)
@@ -167,7 +166,7 @@ private final class TLSFront {
         self.process.standardError = FileHandle.nullDevice
         try self.process.run()
         let limit = ContinuousClock.now + .seconds(10)
-        while !TLSOrigin.accepts(port) {
+        while !TLSOrigin.accepts(self.reserved.port) {
             try #require(self.process.isRunning && ContinuousClock.now < limit)
             sched_yield()
         }

@@ -78,8 +78,3 @@ func field(_ name: String, in head: String) -> String? {
     }
     return nil
 }
-
-/// `close(2)`, where another `close` is nearer.
-func closeSocket(_ descriptor: Int32) {
-    _ = close(descriptor)
-}

@@ -63,19 +63,24 @@ final class ScriptedOrigin: Sendable {
     static func listen() throws -> (Int32, UInt16) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         try #require(listener >= 0)
+        let port = try #require(Self.bind(listener))
+        try #require(Glibc.listen(listener, 128) == 0)
+        return (listener, port)
+    }
+
+    /// Binds a socket to a free port of 127.0.0.1; nil where that fails.
+    static func bind(_ socket: Int32) -> UInt16? {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let bound = unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                unsafe bind(listener, generic, size) == 0
-                    && Glibc.listen(listener, 128) == 0
-                    && getsockname(listener, generic, &size) == 0
+                unsafe Glibc.bind(socket, generic, size) == 0
+                    && getsockname(socket, generic, &size) == 0
             }
         }
-        try #require(bound)
-        return (listener, UInt16(bigEndian: address.sin_port))
+        return bound ? UInt16(bigEndian: address.sin_port) : nil
     }
 }
 
