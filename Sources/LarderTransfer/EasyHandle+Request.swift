@@ -30,7 +30,6 @@ extension EasyHandle {
         try RequestChecks.check(
             request, isDial: transfer.dial != nil, knowsHost: keepsURL)
         self.transfer = transfer
-        if profile != nil, !CurlLibrary.forgetsFields { transfer.assembler.guardFirstField() }
         if isSet {
             if !keepsURL {
                 self.setOrigin(uri)
@@ -44,15 +43,25 @@ extension EasyHandle {
             }
         } else {
             try self.setAll(for: transfer, profile, transfer.loop.configuration)
-            if profile != nil {
-                self.setOrigin(uri)
-                self.set(CURLOPT_HEADER, !CurlLibrary.forgetsFields)
-            }
+            if profile != nil { self.setOrigin(uri) }
+        }
+        if profile != nil, !CurlLibrary.forgetsFields {
+            transfer.assembler.guardFirstField()
+            self.showsHeads(true)
         }
         guard self.firstError == CURLE_OK else {
             let error = TransferError.library("curl_easy_setopt", self.firstError)
             throw UpstreamFailure(.proxyInternalError, party: .larder, detail: error.detail)
         }
+        self.isSet(for: profile)
+    }
+
+    /// Whether libcurl's write callback gets heads, too (CURLOPT_HEADER(3)); also in the midst of a transfer.
+    ///
+    /// No option of a profile: each transfer sets it.
+    func showsHeads(_ shows: Bool) {
+        let profile = self.profile
+        self.set(CURLOPT_HEADER, shows)
         self.isSet(for: profile)
     }
 

@@ -19,6 +19,8 @@ final class ResponseAssembler {
         case content
         /// A part of a head, which comes to ``line(_:)`` afterwards.
         case head
+        /// The same, and heads need not be shown any more.
+        case lastHead
         /// A part of a head that libcurl must not take up.
         case refused
     }
@@ -83,10 +85,10 @@ final class ResponseAssembler {
 
     /// Takes what libcurl's write callback got.
     func shown(_ bytes: UnsafeRawBufferPointer) -> Shown {
-        guard self.firstField != nil, !self.isHeadComplete else { return .content }
-        var firstField = self.firstField
-        defer { self.firstField = firstField }
-        return unsafe firstField?.admits(bytes) == true ? .head : .refused
+        guard var firstField = self.firstField, !self.isHeadComplete else { return .content }
+        guard unsafe firstField.admits(bytes) else { return .refused }
+        self.firstField = firstField.isOver ? nil : firstField
+        return firstField.isOver ? .lastHead : .head
     }
 
     /// A request goes out, perhaps once more; true where that is the answer to a challenge.

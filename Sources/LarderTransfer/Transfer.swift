@@ -257,6 +257,9 @@ final class Transfer {
         switch unsafe self.assembler.shown(bytes) {
         case .content: break
         case .head: return .taken
+        case .lastHead:
+            self.easy?.showsHeads(false)
+            return .taken
         case .refused:
             self.fail(.malformed("a line that is folded before any field"))
             return .abort

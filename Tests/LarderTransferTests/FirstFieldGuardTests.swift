@@ -74,6 +74,44 @@ struct FirstFieldGuardTests {
         #expect(Self.refused(["HTTP/1.1 200 OK\r\n", " c\r\n"], by: &look) == nil)
     }
 
+    @Test("is looked for up to the end of the first field, and of its line")
+    func end() {
+        let parts = [
+            "HTTP/1.1 103 -\r\n", "\r\n", "HTTP/1.1 200", " OK\r\n", "A: b", "c", "\r\n", " ",
+        ]
+        var look = FirstFieldGuard()
+        let isOver = parts.map { part in
+            _ = Self.refused([part], by: &look)
+            return look.isOver
+        }
+        #expect(isOver == parts.indices.map { $0 >= 6 })
+    }
+
+    @Test("is looked for in each response, whatever came before, and takes no content away")
+    func heads() async throws {
+        // What is longer than 16 KiB libcurl hands on in parts (CURL_MAX_WRITE_SIZE).
+        let long = String(repeating: "l", count: 40_000)
+        let answers = [
+            "Long: \(long)\r\nContent-Length: 5\r\n\r\n one\n",
+            "Content-Length: 2\r\n\r\n\t\n",
+            "Transfer-Encoding: chunked\r\n\r\n5\r\n two\n\r\n0\r\nTrailer: t\r\n\r\n",
+        ]
+        let origin = try ScriptedOrigin { connection in
+            for answer in answers + answers + [" c: d\r\nContent-Length: 0\r\n\r\n"] {
+                guard connection.readHead() != nil else { return }
+                connection.write("HTTP/1.1 103 -\r\n\r\nHTTP/1.1 200 OK\r\n\(answer)")
+            }
+        }
+        try await withUpstream { upstream in
+            for text in [" one\n", "\t\n", " two\n", " one\n", "\t\n", " two\n"] {
+                #expect(await upstream.answer(to: origin.request()).text == text)
+            }
+            let bad = await upstream.answer(to: origin.request())
+            #expect(bad.failure?.detail.contains("folded before") == true)
+        }
+        #expect(origin.connectionCount == 1)
+    }
+
     /// With a colon: libcurl by itself refuses a second line that has none.
     @Test(
         "never reaches a handle that remembers the response before",
