@@ -203,7 +203,7 @@ let package = Package(
             ]),
         tests(
             "LarderTransferTests",
-            ["LarderTransfer", "CBlocks", "CCurl", "LarderHTTP", nioCore]),
+            ["SeededNumbers", "LarderTransfer", "CBlocks", "CCurl", "LarderHTTP", nioCore]),
         tests(
             "LarderStateTests",
             [

@@ -60,9 +60,9 @@ struct ConnectionQueue {
 
     fileprivate struct Line {
         /// Each has a connection to itself.
-        var running: Set<UInt64> = []
+        var running = SmallTable<UInt64, Void>()
         /// Each may share one, and does once that is known.
-        var sharing: Set<UInt64> = []
+        var sharing = SmallTable<UInt64, Void>()
         /// Forgotten when nothing runs: the connection may be gone by the next time.
         var known = Sharing.unknown
         /// Who finds out about that.
@@ -174,10 +174,10 @@ extension ConnectionQueue.Line {
 
     private mutating func go(_ waiter: ConnectionQueue.Waiter) {
         if waiter.mayShare {
-            self.sharing.insert(waiter.id)
+            self.sharing.update((), for: waiter.id)
             if self.known == .unknown { self.scout = waiter.id }
         } else {
-            self.running.insert(waiter.id)
+            self.running.update((), for: waiter.id)
         }
     }
 

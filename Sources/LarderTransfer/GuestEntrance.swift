@@ -19,15 +19,6 @@ final class GuestEntrance: @unchecked Sendable {
         self.mailbox = runner.mailbox
     }
 
-    /// What became of a fetch that a guest wanted to begin.
-    enum Beginning {
-        /// It must be posted.
-        case refused
-        case underWay
-        /// It is over: the origin had answered before the guest was to leave.
-        case answered(WholeResponse)
-    }
-
     /// Begins a fetch on this thread; false where it must be posted.
     ///
     /// Where all of the answer is there already the receiver is told by this thread, if it takes that: the
@@ -35,13 +26,12 @@ final class GuestEntrance: @unchecked Sendable {
     /// and had it as soon as the request was sent, or when it was let go first.
     func begin(_ order: FetchOrder, at port: LoopPort) -> Bool {
         guard self.mailbox.enter() else { return false }
-        let beginning = self.runner.memory.lend { self.runner.begin(order, at: port) }
-        self.runner.leave()
-        switch beginning {
-        case .refused: return false
-        case .underWay: break
-        case .answered(let response): order.answered(response)
+        var answer: WholeResponse?
+        let isBegun = self.runner.memory.lend {
+            self.runner.begin(order, at: port, answer: &answer)
         }
-        return true
+        self.runner.leave()
+        if let answer = answer.take() { order.answered(answer) }
+        return isBegun
     }
 }

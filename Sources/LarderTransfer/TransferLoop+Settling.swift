@@ -66,7 +66,9 @@ extension TransferLoop {
     /// What a transfer was held on is its own no more: idle from now on, unless another has it already.
     private func leaveHeldSocket(of transfer: Transfer) {
         guard let socket = transfer.heldSocket.take() else { return }
-        let isUsed = self.transfers.values.contains { $0.easy != nil && $0.heldSocket == socket }
+        let isUsed = self.transfers.entries.contains {
+            $0.value.easy != nil && $0.value.heldSocket == socket
+        }
         if !isUsed { self.poller.exchangeEnded(on: socket) }
     }
 
@@ -189,12 +191,16 @@ extension TransferLoop {
 
     /// Takes the answer to what has just been begun, and lets go of the transfer, where it is over and
     /// nothing but that one call is left to be made; for a receiver that is known to take it at once.
-    func takeAnswer(to order: FetchOrder) -> WholeResponse? {
+    ///
+    /// - Returns: whether it was taken.
+    func takeAnswer(to order: FetchOrder, into answer: inout WholeResponse?) -> Bool {
         guard let transfer = self.transfer(order.fetch.id), transfer.isToldFirst,
-            !transfer.isMultiplexed, let response = self.takeWhole(transfer)
-        else { return nil }
+            !transfer.isMultiplexed
+        else { return false }
+        answer = self.takeWhole(transfer)
+        guard answer != nil else { return false }
         self.detach(transfer)
-        return response
+        return true
     }
 
     /// Tells the receiver what it is ready to hear; false when that was the last.

@@ -24,7 +24,7 @@ final class TransferLoop: Timed {
     // Collections and values are taken out to be changed, here and in what belongs to a loop, and put back:
     // while a property is lent to a function, each use of it has to be checked at run time, and a transfer
     // has some seventy of those (Tests/Benchmarks/NOTES.md, Counting).
-    private(set) var transfers: [UInt64: Transfer] = [:]
+    private(set) var transfers = SmallTable<UInt64, Transfer>()
     var touched: [Transfer] = []
     /// Room for the transfers that are being settled.
     var settling: [Transfer] = []
@@ -116,11 +116,14 @@ final class TransferLoop: Timed {
     /// Nobody is told anything there: what there is to tell stays for the loop's own thread, but for the
     /// answer that is returned.
     ///
-    /// - Parameter isAlone: no other loop of the thread has anything under way.
-    /// - Returns: the answer, if it is there already and may be told by the guest when it has left.
+    /// - Parameters:
+    ///   - isAlone: no other loop of the thread has anything under way.
+    ///   - answer: the answer, if it is there already and may be told by the guest when it has left. Not
+    ///     returned: each hand that it went through would copy its fields.
     func begin(
-        asGuest order: FetchOrder, _ now: MonotonicTime, isAlone: Bool
-    ) -> WholeResponse? {
+        asGuest order: FetchOrder, _ now: MonotonicTime, isAlone: Bool,
+        answer: inout WholeResponse?
+    ) {
         self.now = now
         self.counters.guestBegan()
         // A task that a program has in its hands is told later anyhow.
@@ -128,15 +131,13 @@ final class TransferLoop: Timed {
         self.begin(order)
         self.runTimer()
         self.collectCompletions()
-        var response: WholeResponse?
-        if isHushed {
-            response = self.takeAnswer(to: order)
-            if response == nil, isAlone { response = self.takeNeighbourAnswer(to: order) }
-        }
+        let isAnswered =
+            isHushed
+            && (self.takeAnswer(to: order, into: &answer)
+                || isAlone && self.takeNeighbourAnswer(to: order, into: &answer))
         // Most programs that had their answer so come back for the next.
-        if response == nil || !self.poller.isHushedIdle { self.poller.unhush() }
+        if !isAnswered || !self.poller.isHushedIdle { self.poller.unhush() }
         self.awaitQuietly()
-        return response
     }
 
     /// Waits a moment for a peer on a loopback address, and takes its answer if it comes meanwhile.
@@ -145,18 +146,20 @@ final class TransferLoop: Timed {
     /// two changes of thread in place of one, and 160 to 180 µs a request in place of 140
     /// (Tests/Benchmarks/NOTES.md). Other loops of the thread would have to wait for the guest, too, so it is
     /// alone. What is asked of them meanwhile waits until the guest has left.
-    private func takeNeighbourAnswer(to order: FetchOrder) -> WholeResponse? {
-        guard let socket = self.poller.hushedWait, self.patience.mayWait() else { return nil }
-        var response: WholeResponse?
+    private func takeNeighbourAnswer(
+        to order: FetchOrder, into answer: inout WholeResponse?
+    ) -> Bool {
+        guard let socket = self.poller.hushedWait, self.patience.mayWait() else { return false }
+        var isAnswered = false
         if self.awaitAnswer(socket, GuestPatience.longest) {
             self.now = .read()
             self.check(self.multi.ready(socket, Int32(CURL_CSELECT_IN)))
             self.collectCompletions()
-            response = self.takeAnswer(to: order)
+            isAnswered = self.takeAnswer(to: order, into: &answer)
         }
         // In vain was also what brought a part, or what the thread has to tell.
-        self.patience.ended(isAnswered: response != nil)
-        return response
+        self.patience.ended(isAnswered: isAnswered)
+        return isAnswered
     }
 
     /// Whether something is left to be settled.
@@ -210,7 +213,7 @@ final class TransferLoop: Timed {
     func tearDown() -> [@Sendable () -> Void] {
         self.isOver = true
         while self.inboxNext < self.inbox.count { self.performCommands() }
-        for transfer in Array(self.transfers.values) {
+        for (_, transfer) in self.transfers.entries {
             self.detach(transfer)
             self.forget(transfer)
             self.tellFailure(transfer.fetch, transfer.receiver, Self.shuttingDown)
@@ -336,7 +339,7 @@ final class TransferLoop: Timed {
         // CURLM_BAD_SOCKET: the socket was closed while its event was on the way.
         guard code != CURLM_OK, code != CURLM_BAD_SOCKET else { return }
         let failure = Self.internalFailure(.library("curl_multi_socket_action", code))
-        for transfer in self.transfers.values where transfer.easy != nil {
+        for (_, transfer) in self.transfers.entries where transfer.easy != nil {
             self.detach(transfer)
             if transfer.phase != .over { transfer.end(failure) }
             self.touch(transfer)
@@ -387,14 +390,14 @@ final class TransferLoop: Timed {
     /// - Returns: what was there before.
     @discardableResult
     func setTransfer(_ id: UInt64, _ transfer: Transfer?) -> Transfer? {
-        var transfers = exchange(&self.transfers, with: [:])
+        var transfers = exchange(&self.transfers, with: SmallTable())
         defer { self.transfers = transfers }
         guard let transfer else {
-            let removed = transfers.removeValue(forKey: id)
+            let removed = transfers.remove(id)
             if removed != nil { self.tally.ended() }
             return removed
         }
-        let replaced = transfers.updateValue(transfer, forKey: id)
+        let replaced = transfers.update(transfer, for: id)
         if replaced == nil { self.tally.began() }
         return replaced
     }

@@ -206,17 +206,23 @@ final class TransferRunner {
     ///
     /// Refused where the thread has to begin it: there is no connection that it could go out on, or
     /// sockets are ready, which come first (`SocketPoller.sawIdle`).
-    func begin(_ order: FetchOrder, at port: LoopPort) -> GuestEntrance.Beginning {
-        guard let loop = self.loop(port.number) else { return .refused }
+    ///
+    /// - Parameter answer: all of the answer, where it was there before the guest was to leave: the fetch is
+    ///   over then.
+    /// - Returns: false where it was refused.
+    func begin(
+        _ order: FetchOrder, at port: LoopPort, answer: inout WholeResponse?
+    ) -> Bool {
+        guard let loop = self.loop(port.number) else { return false }
         let liesStill = loop.poller.liesStill()
         guard loop.mayHaveGuest, loop.isPlainWay(of: order), liesStill || !self.epoll.isReady else {
-            return .refused
+            return false
         }
         let now = MonotonicTime.read()
-        let response = loop.begin(asGuest: order, now, isAlone: self.tally.count == 0)
+        loop.begin(asGuest: order, now, isAlone: self.tally.count == 0, answer: &answer)
         if loop.isTouched { self.markDue(loop) }
         self.schedule(loop, now)
-        return response.map { .answered($0) } ?? .underWay
+        return true
     }
 
     /// Gives the loops back to the thread.

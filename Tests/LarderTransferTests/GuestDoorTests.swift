@@ -64,7 +64,7 @@ struct GuestDoorTests {
         var byte: UInt8 = 0x78
         #expect(unsafe write(far, &byte, 1) == 1)
         #expect(loop.mayHaveGuest)
-        #expect(runner.begin(self.order(port), at: port).isRefused)
+        #expect(runner.refuses(self.order(port), at: port))
         #expect(loop.transfers.isEmpty)
         #expect(loop.poller.close(plain) == 0)
         _ = close(far)
@@ -75,7 +75,7 @@ struct GuestDoorTests {
         let (runner, port, loop) = try self.idleLoop()
         let (plain, far) = try self.pair()
         loop.poller.rest(plain)
-        #expect(!runner.begin(self.order(port, to: "127.0.0.1"), at: port).isRefused)
+        #expect(!runner.refuses(self.order(port, to: "127.0.0.1"), at: port))
         #expect(loop.poller.hasIdleSockets)
         var byte: UInt8 = 0x78
         #expect(unsafe write(far, &byte, 1) == 1)
@@ -90,7 +90,7 @@ struct GuestDoorTests {
     func unknown() throws {
         let (runner, _, _) = try self.idleLoop()
         let stranger = LoopPort(TransferConfiguration(), mailbox: runner.mailbox)
-        #expect(runner.begin(self.order(stranger), at: stranger).isRefused)
+        #expect(runner.refuses(self.order(stranger), at: stranger))
     }
 
     /// What the thread would wake up by: one of a mailbox's descriptors.
@@ -190,6 +190,9 @@ struct GuestDoorTests {
     }
 }
 
-extension GuestEntrance.Beginning {
-    fileprivate var isRefused: Bool { if case .refused = self { true } else { false } }
+extension TransferRunner {
+    fileprivate func refuses(_ order: FetchOrder, at port: LoopPort) -> Bool {
+        var answer: WholeResponse?
+        return !self.begin(order, at: port, answer: &answer)
+    }
 }

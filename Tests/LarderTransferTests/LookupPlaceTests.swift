@@ -38,10 +38,10 @@ struct LookupPlaceTests {
             loop.accept(.start(self.order(id, host: host, patience: patience, at: port)))
         }
         loop.turn(start)
-        let waiting = loop.transfers.values.filter { $0.awaitedName != nil }.map(\.fetch.id)
+        let waiting = loop.transfers.entries.filter { $0.value.awaitedName != nil }.map(\.key)
         #expect(waiting.sorted() == [2, 3])
         loop.turn(start + .seconds(601))
-        #expect(loop.transfers.keys.sorted() == [3])
+        #expect(loop.transfers.entries.map(\.key) == [3])
         #expect(loop.transfers[3]?.hasLookupPlace == true)
         #expect(loop.lookups.count == 1)
     }

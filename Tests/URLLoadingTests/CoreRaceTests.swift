@@ -3,6 +3,7 @@ import Foundation
 @testable import LarderProcess
 import Synchronization
 import Testing
+@testable import LarderTransfer
 @testable import URLLoading
 
 @Suite("Races of a task's end (§1.2, §3.1)")

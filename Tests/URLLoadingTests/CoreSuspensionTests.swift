@@ -4,6 +4,7 @@ import NIOCore
 import Testing
 
 @testable import LarderProcess
+@testable import LarderTransfer
 @testable import URLLoading
 
 @Suite("What a suspended task sends (§3.1)")
@@ -191,7 +192,7 @@ private final class SuspendingDelegate: RecordingDelegate, @unchecked Sendable {
     override func note(_ message: String, _ session: URLSession) {
         super.note(message, session)
         guard message.hasPrefix("sent"), !self.isSuspended.value else { return }
-        session.guarded.withLock { $0.tasks.values.first }?.suspend()
+        session.guarded.withLock { $0.tasks.entries.first?.value }?.suspend()
         self.isSuspended.change { $0 = true }
     }
 }

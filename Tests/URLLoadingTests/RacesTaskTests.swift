@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import LarderProcess
+@testable import LarderTransfer
 @testable import URLLoading
 
 @Suite("Races of a task with the program (§1.2, §3.1, §4)")

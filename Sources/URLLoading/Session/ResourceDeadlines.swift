@@ -1,6 +1,7 @@
 import Dispatch
 import LarderHTTP
 import LarderSession
+import LarderTransfer
 import Synchronization
 
 /// When the tasks of a session have taken too long as a whole (`timeoutIntervalForResource`), not
@@ -8,10 +9,15 @@ import Synchronization
 ///
 /// One timer for all of them, for whoever comes first: by far the most end long before.
 final class ResourceDeadlines: Sendable {
+    /// Microseconds since this was made: an instant of the clock has no size that a compiler knows, and each
+    /// task would pay for that.
+    private typealias Moment = Int64
+
     /// What is left of a task's time.
     private enum Time {
-        case until(ContinuousClock.Instant)
-        case standing(left: Duration)
+        case until(Moment)
+        /// In microseconds.
+        case standing(left: Int64)
     }
 
     private struct Entry {
@@ -19,25 +25,25 @@ final class ResourceDeadlines: Sendable {
         /// The last of the task's turns that was heard of.
         var turn = 0
 
-        var deadline: ContinuousClock.Instant? {
+        var deadline: Moment? {
             if case .until(let deadline) = self.time { deadline } else { nil }
         }
     }
 
     private struct Alarm {
         let number: Int
-        let deadline: ContinuousClock.Instant
+        let deadline: Moment
     }
 
     private struct State {
-        var entries: [Int: Entry] = [:]
+        var entries = SmallTable<Int, Entry>()
         var alarm: Alarm?
         /// The alarm's, which may fire before it has been noted.
         var timer: (any TimerToken)?
         var alarms = 0
 
         /// There is an alarm at a deadline, or before.
-        func isAimed(at deadline: ContinuousClock.Instant) -> Bool {
+        func isAimed(at deadline: Moment) -> Bool {
             guard let alarm = self.alarm else { return false }
             return alarm.deadline <= deadline
         }
@@ -46,7 +52,7 @@ final class ResourceDeadlines: Sendable {
         ///
         /// - Returns: the one to be set; nil: there is one.
         mutating func aim(
-            at deadline: ContinuousClock.Instant
+            at deadline: Moment
         ) -> (next: Alarm, superseded: (any TimerToken)?)? {
             if self.isAimed(at: deadline) { return nil }
             self.alarms += 1
@@ -59,7 +65,7 @@ final class ResourceDeadlines: Sendable {
         ///
         /// - Returns: the alarm to be set for it.
         mutating func keep(
-            _ number: Int, running: Bool, turn: Int, now: ContinuousClock.Instant
+            _ number: Int, running: Bool, turn: Int, now: Moment
         ) -> (next: Alarm, superseded: (any TimerToken)?)? {
             guard var entry = self.entries[number], turn > entry.turn else { return nil }
             entry.turn = turn
@@ -77,7 +83,9 @@ final class ResourceDeadlines: Sendable {
     }
 
     private let timers: any Timers
-    private let limit: Duration
+    private let origin = ContinuousClock.now
+    /// In microseconds, of at most a human life.
+    private let limit: Int64
     private let expired: @Sendable (Int) -> Void
     private let state = Mutex(State())
 
@@ -85,7 +93,7 @@ final class ResourceDeadlines: Sendable {
     init(
         after limit: Duration, timers: any Timers, expired: @escaping @Sendable (Int) -> Void
     ) {
-        self.limit = limit
+        self.limit = min(limit, .bounded(seconds: .infinity)).inMicroseconds
         self.timers = timers
         self.expired = expired
     }
@@ -95,6 +103,7 @@ final class ResourceDeadlines: Sendable {
     }
 
     func begin(_ number: Int, now: ContinuousClock.Instant = .now) {
+        let now = self.moment(now)
         let deadline = now + self.limit
         let isAimed = self.state.withLock { state in
             state.entries[number] = Entry(time: .until(deadline))
@@ -112,6 +121,7 @@ final class ResourceDeadlines: Sendable {
     func keep(
         _ number: Int, running: Bool, turn: Int, now: ContinuousClock.Instant = .now
     ) {
+        let now = self.moment(now)
         let alarm = self.state.withLock { state in
             state.keep(number, running: running, turn: turn, now: now)
         }
@@ -123,7 +133,7 @@ final class ResourceDeadlines: Sendable {
     /// - Returns: false where nothing is left of it.
     func pass(_ number: Int, on successor: Int) -> Bool {
         self.state.withLock { state in
-            guard let entry = state.entries.removeValue(forKey: number) else { return false }
+            guard let entry = state.entries.remove(number) else { return false }
             state.entries[successor] = entry
             return true
         }
@@ -133,16 +143,18 @@ final class ResourceDeadlines: Sendable {
     var isEmpty: Bool { self.state.withLock { $0.entries.isEmpty } }
 
     func end(_ number: Int) {
-        self.state.withLock { _ = $0.entries.removeValue(forKey: number) }
+        self.state.withLock { _ = $0.entries.remove(number) }
     }
 
     private func set(
-        _ alarm: Alarm?, insteadOf superseded: (any TimerToken)?, now: ContinuousClock.Instant
+        _ alarm: Alarm?, insteadOf superseded: (any TimerToken)?, now: Moment
     ) {
         superseded?.cancel()
         guard let alarm else { return }
-        let timer = self.timers.schedule(after: alarm.deadline - now) { [weak self] in
-            self?.fired(alarm.number, now: .now)
+        let delay = Duration.microseconds(alarm.deadline - now)
+        let timer = self.timers.schedule(after: delay) { [weak self] in
+            guard let self else { return }
+            self.fired(alarm.number, now: self.moment(.now))
         }
         let isOver = self.state.withLock { state in
             guard state.alarm?.number == alarm.number else { return true }
@@ -152,16 +164,20 @@ final class ResourceDeadlines: Sendable {
         if isOver { timer.cancel() }
     }
 
-    private func fired(_ number: Int, now: ContinuousClock.Instant) {
+    private func moment(_ instant: ContinuousClock.Instant) -> Moment {
+        (instant - self.origin).inMicroseconds
+    }
+
+    private func fired(_ number: Int, now: Moment) {
         let (over, next) = self.state.withLock { state -> ([Int], Alarm?) in
             guard let alarm = state.alarm, alarm.number == number else { return ([], nil) }
             state.alarm = nil
             state.timer = nil
             let due = max(alarm.deadline, now)
-            let over = state.entries.filter { $0.value.deadline.map { $0 <= due } ?? false }
-                .map(\.key).sorted()
-            for number in over { state.entries.removeValue(forKey: number) }
-            let first = state.entries.values.compactMap(\.deadline).min()
+            let over = state.entries.entries
+                .filter { $0.value.deadline.map { $0 <= due } ?? false }.map(\.key).sorted()
+            for number in over { state.entries.remove(number) }
+            let first = state.entries.entries.compactMap(\.value.deadline).min()
             return (over, first.flatMap { state.aim(at: $0)?.next })
         }
         self.set(next, insteadOf: nil, now: now)

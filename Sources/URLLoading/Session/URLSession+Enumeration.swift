@@ -1,3 +1,4 @@
+import LarderTransfer
 import Synchronization
 
 extension URLSession {
@@ -12,7 +13,7 @@ extension URLSession {
     }
 
     func outstandingTasks() -> [URLSessionTask] {
-        let tasks = self.guarded.withLock { Array($0.tasks.values) }
+        let tasks = self.guarded.withLock { $0.tasks.entries.map(\.value) }
         return tasks.filter { $0.isOutstanding }
             .sorted { $0.taskIdentifier < $1.taskIdentifier }
     }

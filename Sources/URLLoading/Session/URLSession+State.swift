@@ -1,4 +1,5 @@
 import LarderSession
+import LarderTransfer
 import Synchronization
 
 extension URLSession {
@@ -9,7 +10,7 @@ extension URLSession {
         /// The identifier of the last task that was made.
         var identifier = 0
         /// From their first `resume`, or their end if that comes first, until they have completed.
-        var tasks: [Int: URLSessionTask] = [:]
+        var tasks = SmallTable<Int, URLSessionTask>()
         /// Made before it was invalidated, never resumed or ended, and still there.
         var unbegun = 0
         var isInvalidated = false

@@ -1,5 +1,6 @@
 import Foundation
 import LarderSession
+import LarderTransfer
 import Synchronization
 
 extension URLSession {
@@ -47,7 +48,7 @@ extension URLSession {
     /// - Returns: false where the session's tasks were cancelled meanwhile.
     func replace(_ task: URLSessionTask, by successor: URLSessionTask) -> Bool {
         let isWanted = self.guarded.withLock { state in
-            _ = state.tasks.removeValue(forKey: task.taskIdentifier)
+            _ = state.tasks.remove(task.taskIdentifier)
             state.tasks[successor.taskIdentifier] = successor
             return !state.isCancelled
         }
@@ -60,7 +61,7 @@ extension URLSession {
 
     /// A task has completed, and its last message has been delivered; also twice.
     func end(_ task: URLSessionTask) {
-        let kept = self.guarded.withLock { $0.tasks.removeValue(forKey: task.taskIdentifier) }
+        let kept = self.guarded.withLock { $0.tasks.remove(task.taskIdentifier) }
         // Released out of the lock.
         withExtendedLifetime(kept) {}
         // Also of one that was over before its time had begun to run.

@@ -1,5 +1,6 @@
 public import Foundation
 import LarderSession
+import LarderTransfer
 import Synchronization
 
 /// Makes tasks that load URLs, by one configuration.
@@ -135,9 +136,9 @@ open class URLSession: NSObject, @unchecked Sendable {
         let tasks = self.guarded.withLock { state in
             state.isInvalidated = true
             state.isCancelled = true
-            return state.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier }
+            return state.tasks.entries.map(\.value)
         }
-        for task in tasks { task.cancel() }
+        for task in tasks.sorted(by: { $0.taskIdentifier < $1.taskIdentifier }) { task.cancel() }
         self.endIfIdle()
     }
 
