@@ -36,7 +36,8 @@ final class TLSOrigin {
         // nginx takes no port 0.
         self.reserved = try ReservedPort()
         let conf = directory.appending(path: "nginx.conf")
-        try Self.configuration(self.reserved.port, settings).write(to: conf, atomically: true, encoding: .utf8)
+        try Self.configuration(self.reserved.port, settings)
+            .write(to: conf, atomically: true, encoding: .utf8)
         process.executableURL = URL(filePath: "/usr/sbin/nginx")
         process.arguments = ["-p", directory.path, "-e", "error.log", "-c", conf.path]
         try process.run()
