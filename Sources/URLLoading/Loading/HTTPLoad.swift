@@ -269,9 +269,10 @@ extension HTTPLoad: ExchangeClient {
     private func response(_ answer: Answer, _ url: URL) -> URLResponse {
         guard self.isFTP else {
             // Of what was decoded nobody knows the length beforehand.
-            let isDecoded = answer.head.fields.nameUndoneCodings && !self.asksForRange
+            let head = answer.head
+            let isDecoded = head.fields.nameUndoneCodings && !self.asksForRange
             return HTTPURLResponse(
-                url: url, head: answer.head, bodyLength: isDecoded ? .unknown : answer.bodyLength)
+                url: url, head: head, bodyLength: isDecoded ? .unknown : answer.bodyLength)
         }
         let length: Int =
             if case .known(let bytes) = answer.bodyLength { Int(clamping: bytes) } else { -1 }

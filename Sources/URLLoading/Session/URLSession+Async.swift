@@ -160,7 +160,12 @@ extension URLSession {
             awaiting.cover(task)
             task.resume()
             while true {
-                switch await awaiting.next(isolation: isolation) {
+                // What is there already takes no asynchronous call, each of which changes executors twice.
+                let event =
+                    if let due = awaiting.take() { due } else {
+                        await awaiting.next(isolation: isolation)
+                    }
+                switch event {
                 case .answered(let answer, let task, let load): task.answered(answer, load: load)
                 case .body(let body, let response): return (body, response)
                 case .failed(let error): throw error

@@ -11,7 +11,7 @@ extension URLSession {
 
     /// Loads a URL into memory; see `data(for:delegate:)`.
     public func data(from url: URL) async throws -> (Data, URLResponse) {
-        try await self.data(from: url, delegate: nil)
+        try await self.data(for: URLRequest(url: url), delegate: nil)
     }
 
     /// Sends data, and loads the response into memory; see `upload(for:from:delegate:)`.
