@@ -226,9 +226,11 @@ final class DiskTier: ObjectStore {
         if case .failed = phase { isFailed = true }
         while true {
             let step: Settling = self.state.withLock { state in
-                let ready = state.waiting.filter { !isVacant || !$0.creating }
+                // In their order: who waits for what was stored comes behind the making of a file for it.
+                let count = state.waiting.firstIndex { isVacant && $0.creating }
+                let ready = Array(state.waiting.prefix(count ?? state.waiting.count))
                 if isFailed, ready.contains(where: \.removing) { state.owesRemoval = true }
-                state.waiting = state.waiting.filter { isVacant && $0.creating }
+                state.waiting.removeFirst(ready.count)
                 if !ready.isEmpty { return .call(ready) }
                 if !state.waiting.isEmpty { return .create }
                 state.phase = phase

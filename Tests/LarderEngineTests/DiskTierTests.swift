@@ -41,6 +41,26 @@ struct DiskTierTests {
         #expect(await !self.isCertain(tier))
     }
 
+    @Test("has who came behind somebody that wants a file wait for it, and nobody who came before")
+    func order() async {
+        let tier = self.tier(NSTemporaryDirectory() + "larder-tier-\(UUID().uuidString)")
+        // While it was being looked whether there is one.
+        tier.state.withLock { $0.phase = .changing }
+        let found = Mutex<[Bool]>([])
+        await withCheckedContinuation { continuation in
+            tier.withDisk { disk in found.withLock { $0.append(disk != nil) } }
+            tier.withDisk(creating: true) { disk in found.withLock { $0.append(disk != nil) } }
+            tier.withDisk { disk in
+                found.withLock { $0.append(disk != nil) }
+                continuation.resume()
+            }
+            tier.settle(.vacant)
+        }
+        #expect(found.withLock { $0 } == [false, true, true])
+        await withCheckedContinuation { done in tier.close { done.resume() } }
+        try? FileManager.default.removeItem(atPath: tier.directory)
+    }
+
     @Test("takes no more than so much while its file is being opened, and goes on after that")
     func waitingBodies() throws {
         let tier = self.tier(NSTemporaryDirectory() + "larder-tier-\(UUID().uuidString)")
