@@ -189,20 +189,6 @@ extension TransferLoop {
         self.touched = touched
     }
 
-    /// Takes the answer to what has just been begun, and lets go of the transfer, where it is over and
-    /// nothing but that one call is left to be made; for a receiver that is known to take it at once.
-    ///
-    /// - Returns: whether it was taken.
-    func takeAnswer(to order: FetchOrder, into answer: inout WholeResponse?) -> Bool {
-        guard let transfer = self.transfer(order.fetch.id), transfer.isToldFirst,
-            !transfer.isMultiplexed
-        else { return false }
-        answer = self.takeWhole(transfer)
-        guard answer != nil else { return false }
-        self.detach(transfer)
-        return true
-    }
-
     /// Tells the receiver what it is ready to hear; false when that was the last.
     private func deliver(_ transfer: Transfer) -> Bool {
         if self.deliverWhole(transfer) { return false }
@@ -250,7 +236,7 @@ extension TransferLoop {
 
     /// Takes a response that is whole already, for a receiver that takes those, and lets go of the
     /// transfer.
-    private func takeWhole(_ transfer: Transfer) -> WholeResponse? {
+    func takeWhole(_ transfer: Transfer) -> WholeResponse? {
         guard transfer.phase == .over, !transfer.isPaused, !transfer.fetch.isCancelled,
             transfer.receiver.takesWholeResponses, let response = transfer.outbox.takeWhole()
         else { return nil }

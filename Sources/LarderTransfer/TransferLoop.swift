@@ -41,7 +41,7 @@ final class TransferLoop: Timed {
     /// The peer of the last request.
     let peer = PeerText()
     private var timer: MonotonicTime?
-    private(set) var now = MonotonicTime.read()
+    var now = MonotonicTime.read()
     private var inbox: [TransferCommand] = []
     private var inboxNext = 0
     /// Set by `shutDown`; called when the loop is gone.
@@ -51,7 +51,7 @@ final class TransferLoop: Timed {
     var isDue = false
     var moment = MonotonicTime(nanoseconds: 0)
     var place: Int?
-    private var patience = GuestPatience()
+    var patience = GuestPatience()
     /// Waits until something is to be read from a socket, so many nanoseconds at most, and says whether it
     /// is; tests wait for whom they mean.
     var awaitAnswer: (Int32, Int) -> Bool = { larder_await_readable($0, $1) > 0 }
@@ -105,84 +105,14 @@ final class TransferLoop: Timed {
         }
     }
 
-    private func runTimer() {
+    func runTimer() {
         guard let timer = self.timer, timer <= MonotonicTime.read() else { return }
         self.timer = nil
         self.check(self.multi.timedOut())
     }
 
-    /// Begins a fetch in the place of a turn, on the thread of a guest.
-    ///
-    /// Nobody is told anything there: what there is to tell stays for the loop's own thread, but for the
-    /// answer that is returned.
-    ///
-    /// - Parameters:
-    ///   - isAlone: no other loop of the thread has anything under way.
-    ///   - answer: the answer, if it is there already and may be told by the guest when it has left. Not
-    ///     returned: each hand that it went through would copy its fields.
-    func begin(
-        asGuest order: FetchOrder, _ now: MonotonicTime, isAlone: Bool,
-        answer: inout WholeResponse?
-    ) {
-        self.now = now
-        self.counters.guestBegan()
-        // A task that a program has in its hands is told later anyhow.
-        let isHushed = order.receiver.mayBeAnsweredAtOnce && self.poller.hush()
-        self.begin(order)
-        self.runTimer()
-        self.collectCompletions()
-        let isAnswered =
-            isHushed
-            && (self.takeAnswer(to: order, into: &answer)
-                || isAlone && self.takeNeighbourAnswer(to: order, into: &answer))
-        // Most programs that had their answer so come back for the next.
-        if !isAnswered || !self.poller.isHushedIdle { self.poller.unhush() }
-        self.awaitQuietly()
-    }
-
-    /// Waits a moment for a peer on a loopback address, and takes its answer if it comes meanwhile.
-    ///
-    /// Without it the guest leaves, the answer wakes the loop's thread, and that the one who awaits:
-    /// two changes of thread in place of one, and 160 to 180 µs a request in place of 140
-    /// (Tests/Benchmarks/NOTES.md). Other loops of the thread would have to wait for the guest, too, so it is
-    /// alone. What is asked of them meanwhile waits until the guest has left.
-    private func takeNeighbourAnswer(
-        to order: FetchOrder, into answer: inout WholeResponse?
-    ) -> Bool {
-        guard let socket = self.poller.hushedWait, self.patience.mayWait() else { return false }
-        var isAnswered = false
-        if self.awaitAnswer(socket, GuestPatience.longest) {
-            self.now = .read()
-            self.check(self.multi.ready(socket, Int32(CURL_CSELECT_IN)))
-            self.collectCompletions()
-            isAnswered = self.takeAnswer(to: order, into: &answer)
-        }
-        // In vain was also what brought a part, or what the thread has to tell.
-        self.patience.ended(isAnswered: isAnswered)
-        return isAnswered
-    }
-
     /// Whether something is left to be settled.
     var isTouched: Bool { !self.touched.isEmpty }
-
-    /// Whether a guest may begin a fetch: it probably finds a connection, so that nothing is to be
-    /// done for it but to send and to look for the answer, and nothing else can happen meanwhile.
-    ///
-    /// No timer or handshake of another transfer runs on its thread, and no TLS library writes to a
-    /// socket there, which would raise SIGPIPE: libcurl itself sends with MSG_NOSIGNAL.
-    var mayHaveGuest: Bool {
-        !self.isOver && self.transfers.isEmpty && self.poller.isPlain
-            && self.poller.hasIdleSockets
-    }
-
-    /// Whether a fetch goes out without TLS or a login on its way.
-    func isPlainWay(of order: FetchOrder) -> Bool {
-        switch Way(to: order.request.uri, isDial: false, self.configuration.parents) {
-        case .direct: true
-        case .relay(let parent): parent.kind == .http && parent.authentication == .none
-        case .tunnel: false
-        }
-    }
 
     /// When it wants its next turn, whatever its sockets do.
     var next: MonotonicTime? {
@@ -335,7 +265,7 @@ final class TransferLoop: Timed {
     }
 
     /// A multi handle that fails cannot be trusted with anything further.
-    private func check(_ code: CURLMcode) {
+    func check(_ code: CURLMcode) {
         // CURLM_BAD_SOCKET: the socket was closed while its event was on the way.
         guard code != CURLM_OK, code != CURLM_BAD_SOCKET else { return }
         let failure = Self.internalFailure(.library("curl_multi_socket_action", code))
