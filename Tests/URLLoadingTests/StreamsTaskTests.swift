@@ -294,6 +294,10 @@ struct StreamsTaskTests {
             let session = Self.session(delegate)
             let task = session.streamTask(withHostName: "127.0.0.1", port: origin.port)
             let calls = Event(0)
+            // Where a handler cancels, behind all that is asked: what is asked of a task that has
+            // completed is told after its completion.
+            let beginsLast = round % 3 == 0
+            if !beginsLast { task.resume() }
             task.write(Data("a\n".utf8), timeout: 0) { _ in calls.change { $0 += 1 } }
             task.readData(ofMinLength: 2, maxLength: 2, timeout: 0) { _, _, _ in
                 calls.change { $0 += 1 }
@@ -302,8 +306,7 @@ struct StreamsTaskTests {
             task.readData(ofMinLength: 2, maxLength: 2, timeout: 0) { _, _, _ in
                 calls.change { $0 += 1 }
             }
-            // Behind all of them: what is asked of a task that has completed is told after that.
-            task.resume()
+            if beginsLast { task.resume() }
             if round % 3 == 1 { try await task.write(Data("b\n".utf8), timeout: 0) }
             if round % 3 != 0 { task.cancel() }
             try await delegate.completion()

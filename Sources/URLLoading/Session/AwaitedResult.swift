@@ -63,24 +63,21 @@ final class AwaitedResult: Sendable {
 
     private let state = Mutex(State())
 
-    /// What there is to do by now; nil: nothing.
+    /// What there is to do by now, the result last; nil: nothing.
     func take() -> Event? { self.state.withLock { $0.take() } }
 
-    /// Waits for what there is to do: the result comes last.
+    /// Waits for something to do.
     ///
     /// The continuation need not be a checked one, which is an object more a request: whoever resumes it
     /// has taken it out of the state under the lock, and it is only put there where nothing has come.
-    func next(isolation: isolated (any Actor)?) async -> Event {
-        while true {
-            if let event = self.take() { return event }
-            unsafe await withUnsafeContinuation(isolation: isolation) { continuation in
-                let isDue = self.state.withLock { state in
-                    guard state.answered == nil, state.result == nil else { return true }
-                    unsafe state.waiter = continuation
-                    return false
-                }
-                if isDue { unsafe continuation.resume() }
+    func wait(isolation: isolated (any Actor)?) async {
+        unsafe await withUnsafeContinuation(isolation: isolation) { continuation in
+            let isDue = self.state.withLock { state in
+                guard state.answered == nil, state.result == nil else { return true }
+                unsafe state.waiter = continuation
+                return false
             }
+            if isDue { unsafe continuation.resume() }
         }
     }
 

@@ -84,16 +84,18 @@ final class ResourceDeadlines: Sendable {
 
     private let timers: any Timers
     private let origin = ContinuousClock.now
-    /// In microseconds, of at most a human life.
+    /// In microseconds.
     private let limit: Int64
     private let expired: @Sendable (Int) -> Void
     private let state = Mutex(State())
 
-    /// - Parameter expired: hears the number of each task whose time is over; any thread.
+    /// - Parameters:
+    ///   - limit: of at most a human life (`Duration.bounded`).
+    ///   - expired: hears the number of each task whose time is over; any thread.
     init(
         after limit: Duration, timers: any Timers, expired: @escaping @Sendable (Int) -> Void
     ) {
-        self.limit = min(limit, .bounded(seconds: .infinity)).inMicroseconds
+        self.limit = limit.inMicroseconds
         self.timers = timers
         self.expired = expired
     }

@@ -161,10 +161,10 @@ extension URLSession {
             task.resume()
             while true {
                 // What is there already takes no asynchronous call, each of which changes executors twice.
-                let event =
-                    if let due = awaiting.take() { due } else {
-                        await awaiting.next(isolation: isolation)
-                    }
+                guard let event = awaiting.take() else {
+                    await awaiting.wait(isolation: isolation)
+                    continue
+                }
                 switch event {
                 case .answered(let answer, let task, let load): task.answered(answer, load: load)
                 case .body(let body, let response): return (body, response)
