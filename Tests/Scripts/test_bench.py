@@ -15,7 +15,7 @@ import measure  # noqa: E402
 import report  # noqa: E402
 import rounds  # noqa: E402
 import servers  # noqa: E402
-from rows import BEST, FLOOR, Goal, HAPROXY, LARDER, NGINX, ROWS  # noqa: E402
+from rows import BEST, FETCH_FLOOR, FLOOR, Goal, HAPROXY, LARDER, NGINX, ROWS  # noqa: E402
 
 BY_NAME = {row.name: row for row in ROWS}
 
@@ -86,7 +86,7 @@ class GoalTests(unittest.TestCase):
 
 class TakingPartTests(unittest.TestCase):
     def who(self, name):
-        makers = [servers.Floor, servers.Relay, servers.Larder] + servers.PEERS
+        makers = [servers.Floor, servers.Pass, servers.Relay, servers.Larder] + servers.PEERS
         return {maker.name for maker in makers if rounds.applies(maker, BY_NAME[name])}
 
     def test_rows_have_those_that_can_do_what_they_ask_for(self):
@@ -94,6 +94,8 @@ class TakingPartTests(unittest.TestCase):
         self.assertNotIn("HAProxy", self.who("store-4k"))
         self.assertNotIn("nginx", self.who("tunnel"))
         self.assertNotIn(FLOOR, self.who("miss-1k"))
+        self.assertIn(FETCH_FLOOR, self.who("miss-1k"))
+        self.assertNotIn(FETCH_FLOOR, self.who("hit-1k"))
         self.assertIn(FLOOR, self.who("tunnel"))
         for row in ROWS:
             self.assertIn("Larder", self.who(row.name))

@@ -38,14 +38,15 @@ def fill_in(template, target, **values):
     return target
 
 
-def compiled(source, directory):
+def compiled(source, directory, *libraries):
     """The program that a C file of this folder makes, compiled once."""
     binary = directory / pathlib.Path(source).stem
     if not binary.exists():
         compiler = find("cc")
         if compiler is None:
             raise Unavailable("cc is not installed (Debian: gcc)")
-        subprocess.run([compiler, "-O2", "-Wall", "-o", binary, HERE / source], check=True)
+        subprocess.run([compiler, "-O2", "-Wall", "-o", binary, HERE / source, *libraries],
+                       check=True)
     return binary
 
 
@@ -82,6 +83,7 @@ class Server:
     package = None
     stores_on_disk = True
     answers_only_hits = False
+    only_rows = ()  # The names of the rows that it can do; empty: what its other properties say.
     makes_tunnels = False
     only_tunnels = False
     relays_blindly = False

@@ -3,7 +3,7 @@
 import pathlib
 import platform
 
-from rows import BEST, FLOOR, LARDER
+from rows import BEST, FLOOR, FLOORS, LARDER
 
 # kind of row: what is compared, and the columns: title, name of the figure, format.
 COST = ("CPU µs/request", "cpu", "{:.1f}")
@@ -48,7 +48,7 @@ def is_honest(row, figures):
 def best_peer(row, found):
     cost = cost_of(row)
     peers = [figures[cost] for name, figures in found.items()
-             if name not in (FLOOR, LARDER) and is_honest(row, figures)]
+             if name not in (*FLOORS, LARDER) and is_honest(row, figures)]
     return (max if row.kind in RISING else min)(peers, default=None)
 
 
@@ -59,7 +59,7 @@ def ratio(value, other):
 def table(row, found):
     """One row of the bench as a Markdown table, the cheapest peer's cost as the measure."""
     columns, cost = COLUMNS[row.kind], cost_of(row)
-    floor = found.get(FLOOR, {}).get(cost)
+    floor = next((found[name][cost] for name in FLOORS if name in found), None)
     best = best_peer(row, found)
     titles = [columns[0][0], "±", "÷ floor", "÷ best peer"]
     titles += [title for title, _, _ in columns[1:]]

@@ -21,7 +21,8 @@ def empty(server, row, origin, options, prefix):
 def idle(server, row, origin, options, prefix):
     """What each of many connections costs that had a request answered, and is kept open."""
     del options, prefix
-    room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200
+    # A proxy may keep a descriptor ready for the origin of each client.
+    room = resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 2 - 300
     count = min(row.count, room)
     host = f"127.0.0.1:{origin.port}"
     request = f"GET http://{host}{row.path}0 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()

@@ -28,6 +28,8 @@ def say(text):
 
 def applies(server, row):
     """Whether a server, or a class of them, can do what a row asks for."""
+    if server.only_rows:
+        return row.name in server.only_rows
     if row.kind == "tunnel" or server.only_tunnels:
         return row.kind == "tunnel" and server.makes_tunnels
     if server.answers_only_hits:

@@ -27,6 +27,16 @@ class Floor(Server):
         self.start()
 
 
+class Pass(Server):
+    """The bare epoll loop around libcurl: what is left for a server that speaks to origins by it."""
+
+    name = "bare libcurl loop"
+    only_rows = ("miss-1k",)
+
+    def command(self):
+        return [process.compiled("pass.c", self.directory.parent, "-lcurl"), self.port]
+
+
 class Relay(Server):
     """The bare loop for tunnels."""
 
