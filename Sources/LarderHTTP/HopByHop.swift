@@ -34,14 +34,26 @@ package enum HopByHop {
 
     /// What `Connection` names beside the connection fields, which need no naming.
     package static func namedFields(_ fields: Fields) -> NamedFields {
-        guard fields.has(.connection) else { return NamedFields([]) }
+        if self.namesNothing(fields) { return NamedFields([]) }
         var named: [FieldName] = []
         for element in fields.plainMembers(FieldName(.connection))
-        // What nearly every origin says.
-        where !element.span.equalsIgnoringCase("keep-alive") && element.allSatisfy(ASCII.isToken) {
+        where !self.isKeepAlive(element) && element.allSatisfy(ASCII.isToken) {
             named.append(FieldName(String(decoding: element, as: UTF8.self)))
         }
         return NamedFields(named)
+    }
+
+    /// Whether there is no `Connection`, or one that says `keep-alive` alone, as nearly every origin's.
+    private static func namesNothing(_ fields: Fields) -> Bool {
+        guard fields.has(.connection) else { return true }
+        for line in fields.lines where line.known == .connection {
+            guard self.isKeepAlive(fields.value(of: line)) else { return false }
+        }
+        return true
+    }
+
+    private static func isKeepAlive(_ option: FieldValue) -> Bool {
+        option.span.equalsIgnoringCase("keep-alive")
     }
 
     /// Whether a field is always for one connection only.

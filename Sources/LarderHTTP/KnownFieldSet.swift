@@ -10,7 +10,7 @@ package struct KnownFieldSet: Sendable, ExpressibleByArrayLiteral {
         for field in fields { self.insert(field) }
     }
 
-    private mutating func insert(_ field: KnownField) {
+    package mutating func insert(_ field: KnownField) {
         self.bits |= 1 &<< UInt128(field.rawValue)
     }
 

@@ -5,7 +5,7 @@
 package struct NamedFields: Sendable {
     private static let few = 16
 
-    private let names: [FieldName]
+    package let names: [FieldName]
     private let set: Set<FieldName>?
 
     package init(_ names: [FieldName]) {

@@ -16,8 +16,7 @@ extension Environment {
     /// which cannot know how the last one ended. What is written is what lies there already: whoever
     /// reads the file sees no change.
     func anchor() throws(LMDBError) {
-        var descriptor: Int32 = -1
-        try unsafe LMDBError.check(mdb_env_get_fd(self.handle, &descriptor), "mdb_env_get_fd")
+        let descriptor = try unsafe Self.descriptor(of: self.handle)
         var raw = MDB_stat()
         try unsafe LMDBError.check(mdb_env_stat(self.handle, &raw), "mdb_env_stat")
         var bytes = [UInt8](repeating: 0, count: Int(clamping: raw.ms_psize) * Self.metaPages)

@@ -28,9 +28,8 @@ extension Environment {
     /// The file keeps its size, so that another writer may be at work. What the disk gives for it the
     /// next pages take.
     private func lackOfRoom() -> Int32? {
-        var descriptor: Int32 = -1
         var status = stat()
-        guard unsafe mdb_env_get_fd(self.handle, &descriptor) == 0,
+        guard let descriptor = try? unsafe Self.descriptor(of: self.handle),
             unsafe fstat(descriptor, &status) == 0
         else { return nil }
         // Some file systems ask for the bound of the process only where the size changes.

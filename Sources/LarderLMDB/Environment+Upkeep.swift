@@ -45,8 +45,7 @@ extension Environment {
     private func withDescriptor(_ body: (Int32) -> Int32) throws(LMDBError) {
         _ = try self.beginUse(takesIdle: false)
         defer { self.endUse() }
-        var descriptor: Int32 = -1
-        try unsafe LMDBError.check(mdb_env_get_fd(self.handle, &descriptor), "mdb_env_get_fd")
+        let descriptor = try unsafe Self.descriptor(of: self.handle)
         if body(descriptor) != 0 { throw LMDBError(returnCode: errno, operation: "fstat") }
     }
 

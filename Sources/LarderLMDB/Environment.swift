@@ -211,7 +211,7 @@ import Synchronization
     }
 
     /// The descriptor by which LMDB has opened the file.
-    @unsafe private static func descriptor(
+    @unsafe static func descriptor(
         of handle: OpaquePointer
     ) throws(LMDBError) -> Int32 {
         var descriptor: Int32 = -1
@@ -288,8 +288,7 @@ import Synchronization
     /// file that gets it would find its place in the registry taken. It has none of LMDB's locks, which
     /// are on the table of readers: to close it gives up none.
     private func heldFile() -> Int32 {
-        var descriptor: Int32 = -1
-        guard unsafe mdb_env_get_fd(self.handle, &descriptor) == 0 else { return -1 }
+        guard let descriptor = try? unsafe Self.descriptor(of: self.handle) else { return -1 }
         return fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     }
 

@@ -35,8 +35,7 @@ enum Waiting {
     @unsafe convenience init(
         _ handle: OpaquePointer, _ identity: FileIdentity, lock: FileIdentity?
     ) throws(LMDBError) {
-        var descriptor: Int32 = -1
-        try unsafe LMDBError.check(mdb_env_get_fd(handle, &descriptor), "mdb_env_get_fd")
+        let descriptor = try unsafe Environment.descriptor(of: handle)
         var statistics = MDB_stat()
         try unsafe LMDBError.check(mdb_env_stat(handle, &statistics), "mdb_env_stat")
         let map = try MapFinder.map(of: identity)

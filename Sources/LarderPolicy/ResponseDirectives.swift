@@ -117,6 +117,16 @@ extension Fields {
         return nil
     }
 
+    /// Whether there are two lines of the same name, one of these, with different values.
+    func disagree(onAnyOf names: KnownFieldSet) -> Bool {
+        var seen: KnownFieldSet = []
+        for line in self.lines where names.contains(line.known) {
+            if seen.contains(line.known), self.disagrees(on: line.known) { return true }
+            seen.insert(line.known)
+        }
+        return false
+    }
+
     /// Whether there are two lines of this name with different values.
     func disagrees(on name: KnownField) -> Bool {
         var first: FieldValue?

@@ -205,13 +205,13 @@ package enum Storability {
         } catch {
             return .contradictory
         }
-        for name in [
-            KnownField.etag, .lastModified, .contentLocation, .contentType, .date, .location,
-        ] where fields.disagrees(on: name) {
-            return .contradictory
-        }
-        return nil
+        return fields.disagree(onAnyOf: self.singular) ? .contradictory : nil
     }
+
+    /// What can have one value only, and is believed by it.
+    private static let singular: KnownFieldSet = [
+        .etag, .lastModified, .contentLocation, .contentType, .date, .location,
+    ]
 
     /// `Connection` or `private="…"` names a field without which the response would be stored as
     /// something else: "Cache-Control is never appropriate as a connection option"
@@ -221,13 +221,9 @@ package enum Storability {
         _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
         let fields = response.fields
-        let options = HopByHop.connectionOptions(fields)
         let withheld = configuration.kind == .shared ? directives.control.privateFields : []
-        // Most say `keep-alive` alone, or nothing, which hides nothing.
-        if withheld.isEmpty, options.allSatisfy({ $0 == "keep-alive" || $0 == "close" }) {
-            return nil
-        }
-        let names = options.map { FieldName($0) } + withheld
+        let names = HopByHop.namedFields(fields).names + withheld
+        if names.isEmpty { return nil }
         let hides =
             self.hide(names, of: fields) || names.contains { $0 == directives.targetedField }
         return hides ? .contradictory : nil

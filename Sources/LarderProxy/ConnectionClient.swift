@@ -1,12 +1,15 @@
 import LarderHTTP
 import LarderSession
 import NIOCore
+import Synchronization
 
 /// An exchange's client, as the session sees it: it carries every call to the connection's loop.
 final class ConnectionClient: ExchangeClient {
     private let connection: NIOLoopBound<ClientConnection>
     private let number: UInt64
     private let mail: LoopMail
+    /// On its way to the loop: not in the letter, which changes hands and is copied each time.
+    private let answer = Mutex<Answer?>(nil)
 
     init(connection: NIOLoopBound<ClientConnection>, number: UInt64, mail: LoopMail) {
         self.connection = connection
@@ -20,14 +23,16 @@ final class ConnectionClient: ExchangeClient {
 
     func exchange(answered answer: Answer) {
         if self.connection.eventLoop.inEventLoop {
-            self.deliver(answer)
+            self.connection.value.answered(answer, number: self.number)
         } else {
-            self.mail.post(.answer(answer, self))
+            self.answer.withLock { $0 = answer }
+            self.mail.post(.answer(for: self))
         }
     }
 
-    /// On the connection's loop.
-    func deliver(_ answer: Answer) {
+    /// Hands over the answer that waits for the connection's loop, on that.
+    func deliver() {
+        guard let answer = self.answer.withLock({ $0.take() }) else { return }
         self.connection.value.answered(answer, number: self.number)
     }
 

@@ -10,13 +10,13 @@ import Synchronization
 final class LoopMail: Sendable, RoundEnd {
     /// What is said.
     enum Letter: Sendable {
-        /// An answer, as nearly all are: without a closure, which would be made for each.
-        case answer(Answer, ConnectionClient)
+        /// An answer, as nearly all are: its client holds it until then, and no closure is made for it.
+        case answer(for: ConnectionClient)
         case other(@Sendable () -> Void)
 
         func open() {
             switch self {
-            case .answer(let answer, let client): client.deliver(answer)
+            case .answer(let client): client.deliver()
             case .other(let body): body()
             }
         }

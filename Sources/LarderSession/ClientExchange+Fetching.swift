@@ -114,7 +114,7 @@ extension ClientExchange {
         Fetch(
             session: self.session,
             order: Fetch.Order(
-                request: self.request, policy: self.policy, body: self.body, key: self.key,
+                request: self.request, snapshot: self.snapshot, body: self.body, key: self.key,
                 stored: objects, mark: self.looked.mark,
                 neighbours: self.state.withLock { $0.neighbours },
                 validating: splicing == nil && covers ? validating : nil, client: self.client,

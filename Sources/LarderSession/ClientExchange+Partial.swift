@@ -38,7 +38,7 @@ extension ClientExchange {
         let stored = StoredExchangeAnswer.make(
             spliced, reader: reader, leads: leads,
             opener: GapFetch.opener(
-                self.session, self.request, self.policy, spliced.object),
+                self.session, self.request, self.snapshot, spliced.object),
             now: now, status: status, age: freshness.currentAge,
             configuration: self.configuration)
         self.session.store.noteUse(spliced.object.id, of: spliced.object.key, at: now)

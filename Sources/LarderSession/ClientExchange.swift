@@ -47,7 +47,7 @@ final class ClientExchange: Exchange {
     let body: (any BodySource)?
     let client: any ExchangeClient
     /// What the session was told when the exchange began, for its URI.
-    private let snapshot: ConfigurationSnapshot
+    let snapshot: ConfigurationSnapshot
     let cachePolicy: RequestCachePolicy
     let collapses: Bool
     let gate: (any StoringGate)?
@@ -185,7 +185,7 @@ final class ClientExchange: Exchange {
             if revalidates {
                 self.session.revalidate(
                     BackgroundValidation(
-                        request: self.request, policy: self.policy, key: self.key,
+                        request: self.request, snapshot: self.snapshot, key: self.key,
                         objects: objects, index: index, era: self.era))
             }
         case .validate(let index, let forward, let reason):

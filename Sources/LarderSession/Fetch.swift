@@ -14,7 +14,7 @@ final class Fetch: Sendable {
         /// The client's request.
         var request: Request
         /// What the session was told when the client's exchange began, for its URI.
-        var policy: PolicyConfiguration
+        var snapshot: ConfigurationSnapshot
         var body: (any BodySource)?
         var key: CacheKey
         /// What the store holds for the key: to be validated, to stand in, or to be replaced.
@@ -48,7 +48,8 @@ final class Fetch: Sendable {
             if self.stored.isEmpty { return ([], nil) }
             let heads = self.stored.map(\.head)
             let matching = heads.indices.filter {
-                Variance.matches(heads[$0], self.request, configuration: self.policy)
+                Variance.matches(
+                    heads[$0], self.request, configuration: self.snapshot.values.policy)
             }
             guard self.validating != nil || self.asksForVariants else { return (matching, nil) }
             let conditional = Validation.conditionalRequest(
@@ -135,7 +136,7 @@ final class Fetch: Sendable {
         self.state = Mutex(State(machine: FetchMachine(validating: conditional != nil)))
     }
 
-    var policy: PolicyConfiguration { _read { yield self.order.policy } }
+    var policy: PolicyConfiguration { _read { yield self.order.snapshot.values.policy } }
 
     /// A request as it was answered in the end: with what the session added on the way.
     func answered(_ request: Request) -> Request {

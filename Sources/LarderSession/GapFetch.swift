@@ -28,18 +28,18 @@ final class GapFetch: GapOpening, FillingWaiter {
 
     /// The opener of gaps in answers to a request from a stored object.
     static func opener(
-        _ session: Session, _ request: Request, _ policy: PolicyConfiguration,
+        _ session: Session, _ request: Request, _ snapshot: ConfigurationSnapshot,
         _ object: StoredObject
     ) -> SplicedBody.Opener {
         { range, completion in
             let gap = GapFetch(session, completion)
-            gap.start(request, policy, object, range)
+            gap.start(request, snapshot, object, range)
             return gap
         }
     }
 
     private func start(
-        _ request: Request, _ policy: PolicyConfiguration, _ object: StoredObject,
+        _ request: Request, _ snapshot: ConfigurationSnapshot, _ object: StoredObject,
         _ range: Range<UInt64>
     ) {
         guard let extent = object.head.extent,
@@ -49,7 +49,7 @@ final class GapFetch: GapOpening, FillingWaiter {
         let splicing = Fetch.Splicing(splice: splice, object: object, hasBegun: true)
         let order = Fetch.Order(
             // The client's conditions were judged when the answer began.
-            request: Validation.unconditional(request), policy: policy, body: nil,
+            request: Validation.unconditional(request), snapshot: snapshot, body: nil,
             key: object.key, stored: [object], validating: nil, client: nil, isEntered: false,
             splicing: splicing)
         self.state.withLock { $0.order = order }

@@ -9,7 +9,7 @@ struct BackgroundValidation: Sendable {
 
     /// The client's.
     let request: Request
-    let policy: PolicyConfiguration
+    let snapshot: ConfigurationSnapshot
     let key: CacheKey
     /// What the store has, and which of it was served.
     var objects: [StoredObject]
@@ -62,7 +62,7 @@ extension Session {
         Fetch(
             session: self,
             order: Fetch.Order(
-                request: validation.ownRequest(for: served.head), policy: validation.policy,
+                request: validation.ownRequest(for: served.head), snapshot: validation.snapshot,
                 body: nil, key: key, stored: validation.objects, validating: validation.index,
                 client: nil,
                 isEntered: true, isBackground: true),

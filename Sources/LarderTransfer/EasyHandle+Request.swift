@@ -31,12 +31,10 @@ extension EasyHandle {
             request, isDial: transfer.dial != nil, knowsHost: keepsURL)
         self.transfer = transfer
         if isSet {
-            if !keepsURL {
-                self.setOrigin(uri)
-                self.listed = nil
-            }
+            if !keepsURL { self.setOrigin(uri) }
             self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
-            if self.listed.map({ $0.isIdentical(to: request.fields) }) != true {
+            // What is listed begins with the host.
+            if !keepsURL || self.listed.map({ $0.isIdentical(to: request.fields) }) != true {
                 self.fields.removeAll()
                 self.listed = nil
                 try self.setFields(transfer, isPlain: true)

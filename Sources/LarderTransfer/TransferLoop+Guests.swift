@@ -77,7 +77,7 @@ extension TransferLoop {
     /// nothing but that one call is left to be made; for a receiver that is known to take it at once.
     ///
     /// - Returns: whether it was taken.
-    func takeAnswer(to order: FetchOrder, into answer: inout WholeResponse?) -> Bool {
+    private func takeAnswer(to order: FetchOrder, into answer: inout WholeResponse?) -> Bool {
         guard let transfer = self.transfer(order.fetch.id), transfer.isToldFirst,
             !transfer.isMultiplexed
         else { return false }

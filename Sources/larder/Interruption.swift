@@ -21,17 +21,13 @@ enum Interruption {
         for number in [SIGINT, SIGTERM, SIGHUP] {
             var action = sigaction()
             guard unsafe sigaction(number, nil, &action) == 0,
-                unsafe !Self.isIgnored(action.__sigaction_handler.sa_handler)
+                unsafe !SignalRelay.isIgnored(action.__sigaction_handler.sa_handler)
             else { continue }
             unsafe action.__sigaction_handler.sa_handler = Self.handler
             // The second signal finds the default action; and the handler may raise its own.
             action.sa_flags = CInt(bitPattern: UInt32(SA_RESETHAND)) | CInt(SA_NODEFER)
             _ = unsafe sigaction(number, &action, nil)
         }
-    }
-
-    private static func isIgnored(_ action: (@convention(c) (CInt) -> Void)?) -> Bool {
-        unsafe unsafeBitCast(action, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// Does no more than is allowed in one (signal-safety(7)).

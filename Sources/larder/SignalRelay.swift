@@ -60,7 +60,8 @@ final class SignalRelay: Sendable {
         errno = before
     }
 
-    private static func isIgnored(_ action: (@convention(c) (CInt) -> Void)?) -> Bool {
+    /// Whether a signal with this action does nothing, as whoever started the process wanted it.
+    static func isIgnored(_ action: (@convention(c) (CInt) -> Void)?) -> Bool {
         unsafe unsafeBitCast(action, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
