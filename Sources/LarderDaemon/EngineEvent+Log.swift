@@ -102,6 +102,12 @@ extension DiskEvent {
             log.warning(
                 "cache file stays larger than its capacity for now",
                 metadata: facts(session, error))
+        case .full(let error):
+            var metadata = facts(session, error)
+            metadata["from-now-on"] = "not said for an hour"
+            log.warning(
+                "the cache's file system is full: new responses take the place of older ones",
+                metadata: metadata)
         case .damaged(let key, let reason):
             var metadata: Logger.Metadata = [
                 "session": "\(session)", "uri": "\(key?.parts.uri ?? "")", "reason": "\(reason)",

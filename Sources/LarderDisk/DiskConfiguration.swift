@@ -97,6 +97,11 @@ package enum DiskEvent: Sendable, Equatable {
     case shrunk(CompactionReport)
     /// The file is larger than the capacity and could not be made smaller; it is tried again later.
     case notShrunk(StoreError)
+    /// The file system has no room for a larger file, whatever the capacity: new responses take the place
+    /// of old ones.
+    ///
+    /// Told once an hour at most, while that goes on.
+    case full(StoreError)
     /// An entry was dropped because what the disk gave back is not what was written.
     case damaged(key: CacheKey?, reason: String)
     /// Nothing is stored until later: a trouble begins.

@@ -6,6 +6,8 @@ extension DiskWriter {
     private static let batchTime = Duration.milliseconds(25)
     /// How often room is made for a batch that finds none.
     private static let roomRounds = 4
+    /// How long it is not said again that the file system is full.
+    private static let tellingPause = Duration.seconds(3600)
     /// Pages of the trees that a commit touches apart from those of its commands.
     private static let pathsOfCommit = 16
 
@@ -14,9 +16,11 @@ extension DiskWriter {
         var batch: [WriteCommand] = []
         var result = self.attempt(&batch, takesMore: true)
         var rounds = 0
+        var lack: LMDBError?
         while case .failure(let error) = result, rounds < Self.roomRounds, error.lacksRoom {
             // Room can be made inside the file, whether its bound or the disk's is reached.
             if error.code == .mapFull, rounds == 0 { self.noteMapFull() }
+            if error.code == .noSpace { lack = error }
             self.makeRoom(round: rounds, isDiskFull: error.code == .noSpace)
             result = self.attempt(&batch, takesMore: false, writesGhosts: false)
             rounds += 1
@@ -39,6 +43,7 @@ extension DiskWriter {
             // Before anybody is told: who was may end the process.
             self.noteSteady(hasCommitted: true)
             if attempt.hasStored { self.core.worked() }
+            if let lack { self.tellOfFullDisk(lack, at: began) }
             self.removalsCommitted(attempt.removals)
             self.run(attempt.effects)
         case .failure(let error):
@@ -56,6 +61,16 @@ extension DiskWriter {
         self.core.mailbox.release(batch.reduce(0) { $0 + $1.bytes })
         self.isStuck = isStuck
         self.pacing.ended(commands: batch.count, began: began, at: .now)
+    }
+
+    /// Says that the file cannot grow: nothing fails, so that a cache smaller than it may be would not be
+    /// seen otherwise.
+    private mutating func tellOfFullDisk(
+        _ error: LMDBError, at now: ContinuousClock.Instant
+    ) {
+        if let told = self.toldOfFullDisk, now - told < Self.tellingPause { return }
+        self.toldOfFullDisk = now
+        self.core.report(.full(self.core.storeError(error)))
     }
 
     /// Ends what a batch without room wanted to store, so that the rest of it may find some: that wants

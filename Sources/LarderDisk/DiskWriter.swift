@@ -122,6 +122,8 @@ struct DiskWriter {
     /// When it is tried again to make it smaller.
     var shrinkNotBefore: Timestamp?
     var hasToldNoShrinking = false
+    /// When it was last told that the file system is full.
+    var toldOfFullDisk: ContinuousClock.Instant?
     /// A commit has failed: what of the last ones is on the disk is not certain.
     var owesSync = false
     var pacing: CommitPacing

@@ -40,16 +40,20 @@ struct FullDiskTests {
     /// - Parameter beyond: what a file may still grow by. Less than a page: a write of several is cut
     ///   short, as on a disk that becomes full, which LMDB takes for one that fails.
     @Test(
-        "has new responses take the place of old ones, however small the file is",
+        "has new responses take the place of old ones, however small the file is, and says so once",
         arguments: [0, 2048, 3 * 4096 + 2048] as [UInt64])
     func evicts(beyond: UInt64) async throws {
         let path = self.directory.path
         await #expect(processExitsWith: .exitCode(7)) {
             [path = path as String, beyond = beyond as UInt64] in
+            let told = Atomic(0)
             let store = try DiskStore.open(
                 DiskConfiguration(
                     directory: path, capacity: .mebibytes(64), retryInterval: .milliseconds(1)),
-                clock: { HastyClock.now() }, report: { _ in })
+                clock: { HastyClock.now() },
+                report: { event in
+                    if case .full = event { told.add(1, ordering: .relaxed) }
+                })
             // A tenth of the capacity, with some room in it.
             for i in 0..<100 { await store.put(cacheKey("old\(i)"), pattern(60_000)) }
             for i in 0..<10 { _ = await store.removed(cacheKey("old\(i)")) }
@@ -62,6 +66,7 @@ struct FullDiskTests {
             }
             // Not all of the cache for it, either.
             let objects = store.statistics().disk?.objects ?? 0
+            guard told.load(ordering: .relaxed) == 1 else { exit(2) }
             exit(stored > 50 && objects > 40 ? 7 : 1)
         }
     }

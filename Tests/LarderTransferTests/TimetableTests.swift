@@ -14,7 +14,7 @@ struct TimetableTests {
         init(_ number: Int) { self.number = number }
     }
 
-    @Test("What is due first comes first, however entries come, are put off and go", arguments: 1...20)
+    @Test("What is due first comes first, as entries come, are put off and go", arguments: 1...20)
     func order(seed: UInt64) {
         var numbers = SplitMix64(seed: seed)
         let timetable = Timetable<Entry>()

@@ -39,8 +39,8 @@ enum DiskNotices {
             case .removalNotKept(let error):
                 self.say(
                     "responses that were removed may come back", at: directory, error.description)
-            case .discarded, .asideRemoved, .lost, .shrunk, .notShrunk, .damaged, .failedAgain,
-                .recovered, .settled:
+            case .discarded, .asideRemoved, .lost, .shrunk, .notShrunk, .full, .damaged,
+                .failedAgain, .recovered, .settled:
                 break
             }
         }
