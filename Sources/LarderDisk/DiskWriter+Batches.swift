@@ -42,8 +42,10 @@ extension DiskWriter {
             self.paySync()
             // Before anybody is told: who was may end the process.
             self.noteSteady(hasCommitted: true)
-            if attempt.hasStored { self.core.worked() }
-            if let lack { self.tellOfFullDisk(lack, at: began) }
+            if attempt.hasStored {
+                self.core.worked()
+                if let lack { self.tellOfFullDisk(lack, at: began) }
+            }
             self.removalsCommitted(attempt.removals)
             self.run(attempt.effects)
         case .failure(let error):
@@ -63,8 +65,8 @@ extension DiskWriter {
         self.pacing.ended(commands: batch.count, began: began, at: .now)
     }
 
-    /// Says that the file cannot grow: nothing fails, so that a cache smaller than it may be would not be
-    /// seen otherwise.
+    /// Says that the file cannot grow, and that something was stored for all that: a cache smaller than it
+    /// may be would not be seen otherwise.
     private mutating func tellOfFullDisk(
         _ error: LMDBError, at now: ContinuousClock.Instant
     ) {

@@ -119,9 +119,13 @@ extension Fields {
 
     /// Whether there are two lines of the same name, one of these, with different values.
     func disagree(onAnyOf names: KnownFieldSet) -> Bool {
-        var seen: KnownFieldSet = []
+        var (seen, asked): (KnownFieldSet, KnownFieldSet) = ([], [])
         for line in self.lines where names.contains(line.known) {
-            if seen.contains(line.known), self.disagrees(on: line.known) { return true }
+            // Once for each name, however often it comes.
+            if seen.contains(line.known), !asked.contains(line.known) {
+                if self.disagrees(on: line.known) { return true }
+                asked.insert(line.known)
+            }
             seen.insert(line.known)
         }
         return false

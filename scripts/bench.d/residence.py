@@ -21,9 +21,7 @@ def empty(server, row, origin, options, prefix):
 def idle(server, row, origin, options, prefix):
     """What each of many connections costs that had a request answered, and is kept open."""
     del options, prefix
-    # A proxy may keep a descriptor ready for the origin of each client.
-    room = resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 2 - 300
-    count = min(row.count, room)
+    count = min(row.count, most_clients())
     host = f"127.0.0.1:{origin.port}"
     request = f"GET http://{host}{row.path}0 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
     clients = []
@@ -42,6 +40,12 @@ def idle(server, row, origin, options, prefix):
         for client in clients:
             client.close()
     return {"each": (after - before) * 1024 / count, "count": count, "resident": after}
+
+
+def most_clients():
+    """How many there may be: a proxy can keep a descriptor ready for the origin of each."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return max(1, most // 2 - 300) if most != resource.RLIM_INFINITY else 1 << 20
 
 
 def answered_client(port, request, size):
