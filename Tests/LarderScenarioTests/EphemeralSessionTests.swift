@@ -28,6 +28,8 @@ struct EphemeralSessionTests {
                 return false
             }
             if line.contains("\"\(sockets)") || line.contains("--- SIG") { return false }
+            // A thread that ended, or that strace let go of, before its call was known.
+            if line.contains(" ???(") { return false }
             guard line.contains(" open(") || line.contains(" openat(") else { return true }
             let isWriting = ["O_WRONLY", "O_RDWR", "O_CREAT"].contains { line.contains($0) }
             return isWriting && !line.contains("\"/dev/") && !line.contains("\"/proc/")

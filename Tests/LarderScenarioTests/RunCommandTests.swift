@@ -232,7 +232,10 @@ struct RunCommandTests {
                     line.contains("O_WRONLY") || line.contains("O_RDWR") || line.contains("O_CREAT")
                 return isWriting && !line.contains("\"/dev/") && !line.contains("\"/proc/")
                     && !line.contains(" = -1 ")
-            }.filter { !$0.contains("resumed>") && !$0.contains("--- SIG") && !$0.contains("+++ ") }
+            }.filter { line in
+                // The last is a thread that ended before its call was known.
+                !["resumed>", "--- SIG", "+++ ", " ???("].contains { line.contains($0) }
+            }
             #expect(writes.isEmpty, "\(writes.prefix(5))")
             await origin.stop()
         }
