@@ -19,26 +19,9 @@ struct EphemeralSessionTests {
             "200 OK", "Set-Cookie: keep=cookie-9Wf3hN; Max-Age=86400", body: "hello")
     }
 
-    /// What it did that makes or changes a file: lines of the trace that succeeded.
-    ///
-    /// Directories for the control socket are made, and lie where the system keeps no file.
-    private func writes(_ trace: String, sockets: String) throws -> [Substring] {
-        try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n").filter { line in
-            guard line.contains("("), !line.contains(" = -1 "), !line.contains("resumed>") else {
-                return false
-            }
-            if line.contains("\"\(sockets)") || line.contains("--- SIG") { return false }
-            // A thread that ended, or that strace let go of, before its call was known.
-            if line.contains(" ???(") { return false }
-            guard line.contains(" open(") || line.contains(" openat(") else { return true }
-            let isWriting = ["O_WRONLY", "O_RDWR", "O_CREAT"].contains { line.contains($0) }
-            return isWriting && !line.contains("\"/dev/") && !line.contains("\"/proc/")
-        }
-    }
-
     @Test(
         "with a cache, cookies and credentials, from start to end, nor opens a file to write",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")))
+        .enabled(if: WriteTrace.isPossible))
     func traced() async throws {
         try await Scene.inTurn {
             let (home, outside) = (try Home(), try Home())
@@ -50,14 +33,12 @@ struct EphemeralSessionTests {
             let origin = try await ScriptedOrigin.answering { Self.answer($0) }
             let secret = try outside.secretFile("password-1Ks7dM", named: "secret")
             let before = home.tree.filter { !$0.key.hasPrefix("run") }
-            let trace = outside.path + "/trace"
+            let trace = WriteTrace(file: outside.path + "/trace")
             // -D: the proxy itself is the child, and gets the signals.
             let program = try home.start(
-                [
-                    "-D", "-f", "-qq", "-o", trace, "-e",
-                    "trace=open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mknod,mknodat,truncate,ftruncate",
+                ["-D"] + trace.arguments + [
                     Program.larder, "serve", "--config", home.configuration,
-                ], path: "/usr/bin/strace")
+                ], path: WriteTrace.strace)
             let proxy = ProxyProcess(program)
             do {
                 try await proxy.announced()
@@ -84,7 +65,8 @@ struct EphemeralSessionTests {
             #expect(Self.secrets.found(in: end.errText).isEmpty)
             #expect(home.tree.filter { !$0.key.hasPrefix("run") } == before)
             #expect(try Self.secrets.found(below: home.path).isEmpty)
-            let writes = try self.writes(trace, sockets: "\(home.path)/run")
+            // Directories for the control socket lie where the system keeps no file.
+            let writes = try trace.writes(except: "\(home.path)/run")
             #expect(writes.isEmpty, "\(writes.prefix(5))")
             await origin.stop()
         }

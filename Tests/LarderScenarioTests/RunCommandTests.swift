@@ -202,21 +202,19 @@ struct RunCommandTests {
 
     @Test(
         "An ephemeral session opens nothing for writing",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")))
+        .enabled(if: WriteTrace.isPossible))
     func ephemeralTraced() async throws {
         try await Scene.inTurn {
             let home = try Home()
             let origin = try await ScriptedOrigin.answering { _ in response(body: "secret") }
             // The trace itself lies outside of what is looked at.
-            let trace = try Home()
-            let file = trace.path + "/trace"
+            let outside = try Home()
+            let trace = WriteTrace(file: outside.path + "/trace")
             let client = Self.client([origin.url("/a")])
             let run = try await home.start(
-                [
-                    "-f", "-qq", "-o", file, "-e",
-                    "trace=open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mknod,mknodat,truncate,ftruncate",
+                trace.arguments + [
                     Program.larder, "run", "--session", "ephemeral", "--",
-                ] + client, path: "/usr/bin/strace"
+                ] + client, path: WriteTrace.strace
             ).ended()
             guard run.status == 0 else {
                 return withKnownIssue(
@@ -224,18 +222,7 @@ struct RunCommandTests {
                 ) {}
             }
             #expect(run.outText.contains("secret"))
-            let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
-            let writes = lines.filter { line in
-                let isOpen = line.contains(" open(") || line.contains(" openat(")
-                guard isOpen else { return line.contains("(") && !line.contains(" = -1 ") }
-                let isWriting =
-                    line.contains("O_WRONLY") || line.contains("O_RDWR") || line.contains("O_CREAT")
-                return isWriting && !line.contains("\"/dev/") && !line.contains("\"/proc/")
-                    && !line.contains(" = -1 ")
-            }.filter { line in
-                // The last is a thread that ended before its call was known.
-                !["resumed>", "--- SIG", "+++ ", " ???("].contains { line.contains($0) }
-            }
+            let writes = try trace.writes()
             #expect(writes.isEmpty, "\(writes.prefix(5))")
             await origin.stop()
         }

@@ -86,25 +86,11 @@ struct SessionPlacesTests {
         }
     }
 
-    /// The lines of a trace that make a file or change one.
-    private func writes(_ trace: String) throws -> [Substring] {
-        let opening = ["openat(", "open(", "creat("]
-        let making = ["mkdir", "rename", "unlink", " link", "symlink", "mknod", "truncate"]
-        return try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n").filter {
-            line in
-            if line.contains(" = -1 ") || line.contains("resumed>") { return false }
-            if making.contains(where: { line.contains($0) }) { return true }
-            guard opening.contains(where: { line.contains($0) }) else { return false }
-            let isWriting = ["O_WRONLY", "O_RDWR", "O_CREAT"].contains { line.contains($0) }
-            return isWriting && !line.contains("\"/dev/") && !line.contains("\"/proc/")
-        }
-    }
-
+    /// What the example did to files; nothing where the system forbids tracing.
     private func trace(_ kind: String, _ home: String, _ url: String) async throws -> [Substring]? {
-        let path = "\(home)/trace"
+        let trace = WriteTrace(file: "\(home)/trace")
         let program = try Program(
-            "/usr/bin/strace",
-            ["-f", "-qq", "-o", path, "-e", "trace=file,desc", Program.tour, kind, url],
+            WriteTrace.strace, trace.arguments + [Program.tour, kind, url],
             environment: [
                 "HOME": "\(home)/home", "XDG_DATA_HOME": "\(home)/data",
                 "XDG_CACHE_HOME": "\(home)/cache", "TMPDIR": "\(home)",
@@ -118,12 +104,12 @@ struct SessionPlacesTests {
             return nil
         }
         #expect(output.lines.last == "one from the cache, 1 cookie, 1 credential")
-        return try self.writes(path)
+        return try trace.writes()
     }
 
     @Test(
         "an ephemeral session makes, opens to write and changes no file; a default one does",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")))
+        .enabled(if: WriteTrace.isPossible))
     func traced() async throws {
         let origin = try await ScriptedOrigin.answering { _ in
             response("200 OK", "Set-Cookie: keep=1; Max-Age=86400", body: "hello")
