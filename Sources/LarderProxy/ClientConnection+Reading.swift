@@ -47,6 +47,10 @@ extension ClientConnection {
     }
 
     private func parseHead() throws(HeadError) -> RequestHead? {
+        if let understood = self.understood {
+            self.inbound = ByteBuffer()
+            return understood.head
+        }
         var inbound = self.takeInbound()
         defer { self.inbound = inbound }
         return try self.parser.parse(&inbound)

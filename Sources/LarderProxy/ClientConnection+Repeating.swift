@@ -13,6 +13,10 @@ extension ClientConnection {
         let isGist: Bool
         /// The number that the exchange will have.
         let number: UInt64
+        /// How it was understood before.
+        var understood: UnderstoodRequest?
+        /// What travels on, once that is known.
+        var request: Request?
     }
 
     /// Answers a read that is one known request, whole; false, and nothing has happened, where it has
@@ -21,7 +25,6 @@ extension ClientConnection {
     /// Everything that parsing it would lead to is done: the access rules judge, counters count, the
     /// log gets its line. What is left out is what would come to the same as before.
     func answerKnown(_ bytes: ByteBuffer) -> Bool {
-        self.arrival = nil
         guard self.mayBeKnown(bytes) else { return false }
         let (known, hash) = self.loop.known.find(bytes)
         if let known {
@@ -30,8 +33,9 @@ extension ClientConnection {
             self.loop.known.forget(known)
             return false
         }
-        guard !self.loop.known.wasSeen(hash) else {
-            self.note(bytes, hash, isGist: false)
+        let understood = self.loop.understood.find(bytes, hash: hash)
+        guard understood == nil, !self.loop.known.wasSeen(hash) else {
+            self.note(bytes, hash, understood, isGist: false)
             return false
         }
         return self.answerAlike(bytes)
@@ -51,7 +55,7 @@ extension ClientConnection {
         let gist = self.loop.gist
         let (known, hash) = self.loop.alike.find(gist)
         guard let known else {
-            self.note(gist, hash, isGist: true)
+            self.note(gist, hash, nil, isGist: true)
             return false
         }
         if let isAnswered = self.answer(as: known, bytes) { return isAnswered }
@@ -61,7 +65,7 @@ extension ClientConnection {
 
     /// - Returns: false where it has to be understood first; nil where its answer does not stand any
     ///   more.
-    private func answer(as known: KnownRequest, _ bytes: ByteBuffer) -> Bool? {
+    private func answer(as known: AnsweredRequest, _ bytes: ByteBuffer) -> Bool? {
         guard !self.own.hasPort(known.port), self.admits(known),
             let session = self.standing.usualSession(in: self.directory)
         else { return false }
@@ -75,16 +79,38 @@ extension ClientConnection {
     }
 
     private func mayBeKnown(_ bytes: ByteBuffer) -> Bool {
-        bytes.readableBytes <= KnownRequests.longestHead && self.listener.authentication == nil
+        bytes.readableBytes <= KnownRequest.longestHead && self.listener.authentication == nil
             && self.state.isIdle && self.state.takesInput && self.state.reading == .head
             && !self.isMidHead && self.isWritable
             && self.exchange == nil && self.upload == nil && !self.isClosing
             && !self.isAdvancing && !self.shared.connections.isCrowded
     }
 
-    private func note(_ bytes: ByteBuffer, _ hash: UInt64, isGist: Bool) {
+    private func note(
+        _ bytes: ByteBuffer, _ hash: UInt64, _ understood: UnderstoodRequest?, isGist: Bool
+    ) {
         self.arrival = Arrival(
-            bytes: bytes, hash: hash, isGist: isGist, number: self.state.exchangeNumber &+ 1)
+            bytes: bytes, hash: hash, isGist: isGist, number: self.state.exchangeNumber &+ 1,
+            understood: understood)
+    }
+
+    /// How the read at work was understood when it came before, if it did.
+    ///
+    /// It is one head and nothing else; the next that the connection reads has another number.
+    var understood: UnderstoodRequest? {
+        guard let arrival = self.arrival, let understood = arrival.understood,
+            arrival.number == self.state.exchangeNumber &+ 1
+        else { return nil }
+        return understood
+    }
+
+    /// What travels on of the request at work, where it was understood before and the access rules let
+    /// this client have it.
+    var understoodRequest: Request? {
+        guard let understood = self.arrival?.understood, !self.own.hasPort(understood.port),
+            self.admits(understood)
+        else { return nil }
+        return understood.request
     }
 
     /// Whether the access rules of this moment let this client have it.
@@ -105,7 +131,7 @@ extension ClientConnection {
     }
 
     private func send(
-        _ repetition: StandingAnswer.Repetition, of known: KnownRequest, to bytes: ByteBuffer,
+        _ repetition: StandingAnswer.Repetition, of known: AnsweredRequest, to bytes: ByteBuffer,
         _ began: NIODeadline
     ) {
         let (moment, body) = (repetition.moment, repetition.body)
@@ -130,7 +156,7 @@ extension ClientConnection {
     /// Apart from what calls it: what it holds would be cleared away after each answer, log or no log.
     @inline(never)
     private func record(
-        _ known: KnownRequest, by bytes: ByteBuffer, _ id: UInt64,
+        _ known: AnsweredRequest, by bytes: ByteBuffer, _ id: UInt64,
         _ moment: StandingAnswer.Moment, _ began: NIODeadline
     ) {
         let facts = EntryFacts(
@@ -155,19 +181,17 @@ extension ClientConnection {
         guard let arrival = self.arrival else { return }
         self.arrival = nil
         guard let standing = answer.standing, persists, let exchange = self.exchange,
-            exchange.number == arrival.number, self.inbound.readableBytes == 0,
-            let head = exchange.head, head.bodyLength == .none, head.version == .http11,
-            case .absolute(let uri) = head.target, !Self.speaksToUs(head.fields),
-            !head.fields.contains(FieldName(.authorization)),
+            exchange.number == arrival.number, let head = self.knowableHead(of: exchange),
+            case .absolute(let uri) = head.target,
             answer.origin.address.isEmpty, answer.acts.isEmpty,
-            bytes.readableBytes <= KnownRequests.longestHead,
+            bytes.readableBytes <= KnownRequest.longestHead,
             standing.isByGist || !arrival.isGist, let answerHead = RepeatedHead(bytes)
         else { return }
         var entry = self.entry(of: exchange)
         if case .resident(let body) = answer.body {
             entry.responseBodyBytes = UInt64(clamping: body.readableBytes)
         }
-        let known = KnownRequest(
+        let known = AnsweredRequest(
             bytes: arrival.bytes.ownCopy, hash: arrival.hash, isGist: arrival.isGist,
             method: head.method, uri: uri, standing: standing, entry: entry,
             answerHead: answerHead)
@@ -176,6 +200,28 @@ extension ClientConnection {
         } else {
             self.loop.known.keep(known)
         }
+    }
+
+    /// Keeps how the request that came in the last read was understood, while its answer is awaited.
+    ///
+    /// What is for this client alone does not travel with it.
+    func keepUnderstood() {
+        guard let arrival = self.arrival, let request = arrival.request, arrival.understood == nil,
+            !arrival.isGist, let exchange = self.exchange, exchange.number == arrival.number,
+            let head = self.knowableHead(of: exchange), !self.shared.router.addsForwarded
+        else { return }
+        self.loop.understood.keep(
+            UnderstoodRequest(
+                bytes: arrival.bytes.ownCopy, hash: arrival.hash, head: head, request: request))
+    }
+
+    /// The head of an exchange that was the whole of a read, where another like it means the same.
+    private func knowableHead(of exchange: OpenExchange) -> RequestHead? {
+        guard self.inbound.readableBytes == 0, let head = exchange.head,
+            head.bodyLength == .none, head.version == .http11, !Self.speaksToUs(head.fields),
+            !head.fields.contains(FieldName(.authorization))
+        else { return nil }
+        return head
     }
 
     /// Whether a field says how the request is to be treated here.

@@ -114,7 +114,9 @@ final class ClientConnection: ChannelInboundHandler {
             self.inbound = inbound
         }
         self.advance()
-        // What is answered later is not kept: its bytes would be held as long as it takes.
+        guard self.arrival != nil else { return }
+        self.keepUnderstood()
+        // An answer that comes later is not kept: its request's bytes would be held as long as it takes.
         self.arrival = nil
     }
 

@@ -1,93 +1,23 @@
-import Glibc
 import LarderHTTP
-import LarderSession
 import NIOCore
 
-/// A request that came before, byte for byte the same or of the same gist, and the answer that it got
-/// from the store.
+/// The requests that one loop has seen more than once.
+///
+/// Programs ask for the same things in the same words: then parsing and routing come to what they
+/// came to before, and deciding does, too, where the store answers. The bytes as a whole are the key;
+/// what depends on more than them (the client, the rules, the store, the time) is asked each time.
+/// Bounded in entries and bytes: each request has two places where it may stand, and takes that of
+/// another when both are taken.
 ///
 /// Confined to its loop.
-final class KnownRequest {
-    let bytes: ByteBuffer
-    let hash: UInt64
-    /// The bytes are the gist of it (``RequestGist``).
-    let isGist: Bool
-    let method: Method
-    /// The host of the target, for what is asked with each request.
-    let host: String
-    let port: UInt16
-    let standing: StandingAnswer
-    /// What the log is told of it each time.
-    let pattern: EntryPattern
-    private(set) var answerHead: RepeatedHead
-    /// Who was last let through with it, and by which access rules.
-    ///
-    /// Clients without a user: of those who have one, no request is known.
-    var admitted: (client: ClientPlace, generation: UInt64)?
-    /// What it held in memory when it was made, about: its bytes, the head that they are, and a line of
-    /// the log, which says again what is long in them.
-    let cost: Int
-
-    /// - Parameter entry: what the log is told of the answer that it got.
-    init(
-        bytes: ByteBuffer, hash: UInt64, isGist: Bool, method: Method, uri: TargetURI,
-        standing: StandingAnswer, entry: ExchangeEntry, answerHead: RepeatedHead
-    ) {
-        self.bytes = bytes
-        self.hash = hash
-        self.isGist = isGist
-        self.method = method
-        self.pattern = EntryPattern(entry)
-        self.host = uri.host
-        self.port = uri.port
-        self.standing = standing
-        self.answerHead = answerHead
-        self.cost =
-            1_536 + bytes.storageCapacity + 2 * bytes.readableBytes + answerHead.capacity
-            + entry.responseFields.bytes.count + standing.heldBytes
-    }
-
-    /// Whether these are its bytes.
-    func isSaid(by bytes: UnsafeRawBufferPointer) -> Bool {
-        unsafe self.bytes.withUnsafeReadableBytes { own in
-            guard own.count == bytes.count, let place = own.baseAddress,
-                let other = bytes.baseAddress
-            else { return false }
-            return unsafe memcmp(place, other, own.count) == 0
-        }
-    }
-
-    /// The head of its answer, as it says these.
-    func head(age: Int64, ttl: Int64) -> ByteBuffer {
-        // Within one second, which is most of the time, it does already.
-        if !self.answerHead.says(age: age, ttl: ttl) {
-            // A copy: lent to the function, the property would be checked at each use of it.
-            var head = self.answerHead
-            head.say(age: age, ttl: ttl)
-            self.answerHead = head
-        }
-        return self.answerHead.bytes
-    }
-}
-
-/// The requests that one loop has seen more than once and that the store answers.
-///
-/// Programs ask for the same things in the same words: then parsing, routing and deciding come to
-/// what they came to before. The bytes as a whole are the key; what depends on more than them (the
-/// client, the rules, the store, the time) is asked each time. Bounded in entries and bytes: each
-/// request has two places where it may stand, and takes that of another when both are taken.
-///
-/// Confined to its loop.
-final class KnownRequests {
-    /// A longer head is parsed each time.
-    static let longestHead = 4_096
-    private static let places = 8_192
-    private static let mask = UInt64(KnownRequests.places - 1)
-    static let byteLimit = 8 << 20
+final class KnownRequests<Known: KnownRequest> {
+    private static var places: Int { 8_192 }
+    private static var mask: UInt64 { UInt64(self.places - 1) }
+    static var byteLimit: Int { 8 << 20 }
 
     // These are taken out to be changed and put back, too.
     /// Empty until there is something to keep.
-    private var entries: [KnownRequest?] = []
+    private var entries: [Known?] = []
     private(set) var bytes = 0
     /// Hashes of requests that were seen once: what never comes again is not kept.
     private var seen: [UInt64] = []
@@ -125,15 +55,21 @@ final class KnownRequests {
     }
 
     /// The request that these bytes are, if it is known, and their hash.
-    func find(_ bytes: ByteBuffer) -> (request: KnownRequest?, hash: UInt64) {
+    func find(_ bytes: ByteBuffer) -> (request: Known?, hash: UInt64) {
         unsafe bytes.withUnsafeReadableBytes { bytes in
             let hash = unsafe Self.hash(bytes.bytes, seed: self.seed)
             return (unsafe self.find(bytes, hash: hash), hash)
         }
     }
 
+    /// The same where their hash is known: by a table of the same seed.
+    func find(_ bytes: ByteBuffer, hash: UInt64) -> Known? {
+        guard !self.entries.isEmpty else { return nil }
+        return unsafe bytes.withUnsafeReadableBytes { unsafe self.find($0, hash: hash) }
+    }
+
     /// The request with this hash that these bytes are, if it is known.
-    func find(_ bytes: UnsafeRawBufferPointer, hash: UInt64) -> KnownRequest? {
+    func find(_ bytes: UnsafeRawBufferPointer, hash: UInt64) -> Known? {
         let entries = self.entries
         guard !entries.isEmpty else { return nil }
         let places = Self.places(of: hash)
@@ -172,7 +108,7 @@ final class KnownRequests {
         return self.wasSeen(hash)
     }
 
-    func keep(_ request: KnownRequest) {
+    func keep(_ request: Known) {
         if self.entries.isEmpty { self.entries = Array(repeating: nil, count: Self.places) }
         let places = Self.places(of: request.hash)
         var place = places[0]
@@ -192,7 +128,7 @@ final class KnownRequests {
         if self.bytes > Self.byteLimit { self.removeAll() }
     }
 
-    func forget(_ request: KnownRequest) {
+    func forget(_ request: Known) {
         guard !self.entries.isEmpty else { return }
         let places = Self.places(of: request.hash)
         for index in places.indices where self.entries[places[index]] === request {
@@ -201,7 +137,7 @@ final class KnownRequests {
         }
     }
 
-    private func put(_ request: KnownRequest?, at place: Int) {
+    private func put(_ request: Known?, at place: Int) {
         var entries = exchange(&self.entries, with: [])
         entries[place] = request
         self.entries = entries

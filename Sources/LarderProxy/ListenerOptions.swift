@@ -64,8 +64,7 @@ extension ClientConnection {
     ///
     /// Notes the session that was chosen, for the exchange at work.
     func route(_ head: RequestHead) -> (RequestRoute, ExchangeOptions) {
-        let route = self.shared.router.route(
-            head, client: self.standing.identity, own: self.own, access: self.shared.access)
+        let route = self.routeByHead(head)
         var options = ExchangeOptions(cachePolicy: self.listener.cachePolicy)
         if case .answer = route { return (route, options) }
         var name: String?
@@ -89,6 +88,15 @@ extension ClientConnection {
             self.exchange?.sessionName = sessionName
             return (self.route(route, through: session, &options), options)
         }
+    }
+
+    /// The head's part of it.
+    private func routeByHead(_ head: RequestHead) -> RequestRoute {
+        if let request = self.understoodRequest { return .exchange(request) }
+        let route = self.shared.router.route(
+            head, client: self.standing.identity, own: self.own, access: self.shared.access)
+        if case .exchange(let request) = route { self.arrival?.request = request }
+        return route
     }
 
     private func route(

@@ -13,14 +13,16 @@ final class LoopState {
     let lender: PageLender
 
     /// Requests that came before, and their answers.
-    let known = KnownRequests()
+    let known: KnownRequests<AnsweredRequest>
+    /// Requests that came before, and how they were understood: looked for by the same hash.
+    let understood: KnownRequests<UnderstoodRequest>
     /// Gists of requests that came before, and the answers that all of them get.
-    let alike = KnownRequests()
+    let alike = KnownRequests<AnsweredRequest>()
     /// The gist of the last request, to be written over.
     var gist = ByteBuffer()
     /// For answers that are sent in one piece.
     let joined = JoinedAnswer(
-        capacity: KnownRequests.longestHead + ClientConnection.joinedBody)
+        capacity: KnownRequest.longestHead + ClientConnection.joinedBody)
     /// For answers whose content comes in pieces.
     let gathering = PieceGathering()
     /// Where the last answer was written, if it was sent at once: the next one is written over it.
@@ -40,6 +42,9 @@ final class LoopState {
     init(shared: ProxyShared, counters: LoopCounters, index: Int, count: Int) {
         self.shared = shared
         self.counters = counters
+        let seed = UInt64.random(in: 0 ... .max)
+        self.known = KnownRequests(seed: seed)
+        self.understood = KnownRequests(seed: seed)
         self.pipes = SplicePipes(
             most: SplicePipes.share(of: shared.configuration.tunnelPipes, loops: count))
         self.lender = PageLender(self.pipes)

@@ -143,7 +143,7 @@ struct SendingTests {
 @Suite("The requests that a loop keeps")
 struct KeptRequestsTests {
     /// A request of which one loop knows.
-    private static func known(_ proxy: Fixture) async throws -> KnownRequest {
+    private static func known(_ proxy: Fixture) async throws -> AnsweredRequest {
         _ = try await Self.ask(proxy, get("/a"))
         guard let known = try await Self.find(proxy, get("/a")) else {
             throw TimedOut(description: "no loop knows it")
@@ -158,7 +158,7 @@ struct KeptRequestsTests {
         return try await client.answer(to: request)
     }
 
-    private static func find(_ proxy: Fixture, _ request: String) async throws -> KnownRequest? {
+    private static func find(_ proxy: Fixture, _ request: String) async throws -> AnsweredRequest? {
         let bytes = ByteBuffer(string: request)
         for loop in proxy.server.loops {
             let box = try await loop.eventLoop.submit {
@@ -174,22 +174,22 @@ struct KeptRequestsTests {
 
     /// No loop touches it any more while the test does.
     private struct UnsafeHandOver: @unchecked Sendable {
-        let value: KnownRequest
-        init(_ value: KnownRequest) { self.value = value }
+        let value: AnsweredRequest
+        init(_ value: AnsweredRequest) { self.value = value }
     }
 
     private static func copy(
-        of known: KnownRequest, _ text: String, hash: UInt64
-    ) -> KnownRequest {
-        KnownRequest(
+        of known: AnsweredRequest, _ text: String, hash: UInt64
+    ) -> AnsweredRequest {
+        AnsweredRequest(
             bytes: ByteBuffer(string: text), hash: hash, isGist: false, method: known.method,
             uri: TargetURI(scheme: .http, host: "a.example", pathAndQuery: "/a"),
             standing: known.standing, entry: known.pattern.entry, answerHead: known.answerHead)
     }
 
     private static func find(
-        _ text: String, hash: UInt64, in requests: KnownRequests
-    ) -> KnownRequest? {
+        _ text: String, hash: UInt64, in requests: KnownRequests<AnsweredRequest>
+    ) -> AnsweredRequest? {
         unsafe Array(text.utf8).withUnsafeBytes { unsafe requests.find($0, hash: hash) }
     }
 
@@ -197,7 +197,7 @@ struct KeptRequestsTests {
     func bytes() async throws {
         try await Fixture.run(directory: OneSessionDirectory(StoringSession().session())) { proxy in
             let known = try await Self.known(proxy)
-            let requests = KnownRequests()
+            let requests = KnownRequests<AnsweredRequest>()
             requests.keep(Self.copy(of: known, "one", hash: 7))
             func isFound(_ text: String, hash: UInt64) -> Bool {
                 Self.find(text, hash: hash, in: requests) != nil
@@ -232,8 +232,8 @@ struct KeptRequestsTests {
     func bound() async throws {
         try await Fixture.run(directory: OneSessionDirectory(StoringSession().session())) { proxy in
             let known = try await Self.known(proxy)
-            let requests = KnownRequests()
-            let text = String(repeating: "x", count: KnownRequests.longestHead)
+            let requests = KnownRequests<AnsweredRequest>()
+            let text = String(repeating: "x", count: KnownRequest.longestHead)
             let one = Self.copy(of: known, text, hash: 7)
             #expect(one.cost >= 3 * text.utf8.count)
             for _ in 0..<3 { requests.keep(Self.copy(of: known, text, hash: 7)) }
@@ -247,11 +247,12 @@ struct KeptRequestsTests {
             requests.forget(kept)
             #expect(requests.bytes == 0)
             var most = 0
+            let limit = KnownRequests<AnsweredRequest>.byteLimit
             for number in 0..<3_000 as Range<UInt64> {
                 requests.keep(Self.copy(of: known, text, hash: number))
                 most = max(most, requests.bytes)
             }
-            #expect(most <= KnownRequests.byteLimit && most > KnownRequests.byteLimit / 2)
+            #expect(most <= limit && most > limit / 2)
         }
     }
 }

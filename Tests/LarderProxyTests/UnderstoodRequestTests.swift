@@ -1,0 +1,189 @@
+import LarderHTTP
+import LarderSession
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import LarderProxy
+
+@Suite("Requests that came before, and that the store does not answer")
+struct UnderstoodRequestTests {
+    /// A connection of one loop, the session behind it, and the client before it.
+    private final class Door {
+        let session = ScriptedSession { _ in }
+        let log = LogRecorder()
+        let loop = EmbeddedEventLoop()
+        let connection: ClientConnection
+        let channel: EmbeddedChannel
+
+        /// - Parameter beside: another door to the same loop.
+        init(
+            access: any AccessPolicy = LocalClients(), addsForwarded: Bool = false,
+            own port: UInt16? = nil, beside other: Door? = nil
+        ) throws {
+            var configuration = ProxyConfiguration()
+            configuration.addsForwarded = addsForwarded
+            let shared = ProxyShared(
+                configuration: configuration, access: access, log: self.log,
+                connections: ConnectionCount(maximum: 1), clock: { Fixture.now })
+            let address = try #require(IPAddress("127.0.0.1"))
+            self.connection = ClientConnection(
+                loop: other?.connection.loop
+                    ?? LoopState(shared: shared, counters: LoopCounters(), index: 0, count: 1),
+                directory: OneSessionDirectory(self.session), client: .unix(nil),
+                own: OwnAuthorities(
+                    listeners: [], local: port.map { .init(address: address, port: $0) }))
+            self.channel = EmbeddedChannel(handler: self.connection, loop: self.loop)
+            try self.channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        }
+
+        /// Sends bytes; gives back what the session was asked for by them.
+        func send(_ text: String) throws -> [ScriptedExchange] {
+            let count = self.session.exchanges.value.count
+            try self.channel.writeInbound(ByteBuffer(string: text))
+            return Array(self.session.exchanges.value.dropFirst(count))
+        }
+
+        /// What the client got since it was last asked.
+        func received() throws -> String {
+            self.loop.run()
+            var text = ""
+            while let bytes = try self.channel.readOutbound(as: ByteBuffer.self) {
+                text += String(buffer: bytes)
+            }
+            return text
+        }
+
+        /// Has a request asked and answered; gives back what the session was told of it, as text.
+        func ask(_ request: String) throws -> (told: String, answer: String) {
+            let exchange = try #require(try self.send(request).first)
+            exchange.answer()
+            let (request, options) = (exchange.request, exchange.options)
+            let fields = String(decoding: request.fields.serialized(), as: UTF8.self)
+            return (
+                "\(request.method) \(request.uri) \(request.bodyLength) \(fields)"
+                    + " \(request.expectsContinue) \(options.cachePolicy as Any)",
+                try self.received()
+            )
+        }
+
+        func knows(_ request: String) -> Bool {
+            let loop = self.connection.loop
+            let bytes = ByteBuffer(string: request)
+            return loop.understood.find(bytes, hash: loop.known.find(bytes).hash) != nil
+        }
+    }
+
+    private static let local = "GET http://127.0.0.1:81/a HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n"
+
+    @Test(
+        "travel on and are logged as at first, kept or not",
+        arguments: [
+            (get(), true), ("\r\n" + get("/a%20b?c"), true), (get("/a", "Cookie: a=1\r\n"), true),
+            (get("/a", "X-Own: 1\r\nConnection: x-own\r\n"), true), (Self.local, true),
+            (get("/a", "Cache-Control: no-cache\r\nX: 1\r\nx: 2\r\n"), true),
+            (get().replacing("GET", with: "HEAD"), true),
+            (get().replacing("GET", with: "DELETE"), true),
+            (get("/a", "Authorization: Basic c2U6Y3I=\r\n"), false),
+            (get("/a", "Proxy-Authorization: Basic c2U6Y3I=\r\n"), false),
+            (get("/a", "Via: 1.1 another\r\n"), false), (get("/a", "Max-Forwards: 3\r\n"), false),
+            (get("/a", "Content-Length: 0\r\n"), false),
+            (post("Content-Length: 2\r\n", "ab"), false),
+            (get("/a", "Larder-Cache-Policy: reload-ignoring-local\r\n"), false),
+            (get("/" + String(repeating: "a", count: KnownRequest.longestHead)), false),
+        ])
+    func same(_ request: String, _ isKept: Bool) throws {
+        let door = try Door()
+        let first = try door.ask(request)
+        for count in 2...5 {
+            let next = try door.ask(request)
+            #expect(next == first)
+            #expect(door.knows(request) == isKept, "\(count)")
+        }
+        let entries = door.log.entries.value
+        #expect(entries.count == 5)
+        #expect(entries.allSatisfy { $0.request == entries[0].request && $0.uri == entries[0].uri })
+        #expect(Set(entries.map(\.exchange)).count == 5)
+        _ = try door.channel.finish()
+    }
+
+    @Test("are those with the same bytes, alone in their read")
+    func bytes() throws {
+        let door = try Door()
+        for _ in 0..<3 { _ = try door.ask(get("/a")) }
+        #expect(door.knows(get("/a")))
+        #expect(!door.knows(get("/b")) && !door.knows(get("/a", "X: 1\r\n")))
+        // Glued together, and torn apart at every byte.
+        let glued = try door.send(get("/a") + get("/b") + get("/a"))
+        #expect(glued.map(\.request.uri.pathAndQuery) == ["/a"])
+        for path in ["/a", "/b", "/a"] {
+            let exchange = try #require(door.session.exchanges.value.last)
+            #expect(exchange.request.uri.pathAndQuery == path)
+            exchange.answer()
+            #expect(try door.received().hasPrefix("HTTP/1.1 200 "))
+        }
+        let text = Array(get("/a").utf8)
+        for count in 1..<text.count {
+            let (one, other) = (text[..<count], text[count...])
+            #expect(try door.send(String(decoding: one, as: UTF8.self)).isEmpty)
+            let exchange = try #require(try door.send(String(decoding: other, as: UTF8.self)).first)
+            #expect(exchange.request.uri.pathAndQuery == "/a")
+            exchange.answer()
+            #expect(try door.received().hasPrefix("HTTP/1.1 200 "))
+        }
+        _ = try door.channel.finish()
+    }
+
+    @Test("are judged anew once the access rules are others, and not before")
+    func access() throws {
+        let access = ReplaceableAccess()
+        let door = try Door(access: access)
+        for _ in 0..<3 { _ = try door.ask(get("/a")) }
+        let judged = access.judged.load(ordering: .relaxed)
+        for _ in 0..<3 { _ = try door.ask(get("/a")) }
+        #expect(access.judged.load(ordering: .relaxed) == judged)
+        access.deny()
+        #expect(try door.send(get("/a")).isEmpty)
+        #expect(try door.received().hasPrefix("HTTP/1.1 403 "))
+        #expect(door.log.entries.value.last?.isDenied == true)
+        _ = try door.channel.finish()
+    }
+
+    @Test("are the proxy's own where it is reached there")
+    func own() throws {
+        let door = try Door()
+        for _ in 0..<3 { _ = try door.ask(Self.local) }
+        #expect(door.knows(Self.local))
+        let other = try Door(own: 81, beside: door)
+        #expect(try other.send(Self.local).isEmpty)
+        #expect(try other.received().hasPrefix("HTTP/1.1 404 "))
+        for end in [door, other] { _ = try end.channel.finish() }
+    }
+
+    @Test("are not kept where what travels on names the client")
+    func forwarded() throws {
+        let door = try Door(addsForwarded: true)
+        for _ in 0..<3 { #expect(try door.ask(get("/a")).told.contains("Forwarded: ")) }
+        #expect(!door.knows(get("/a")))
+        _ = try door.channel.finish()
+    }
+
+    @Test("are kept once they have come twice, counted with what they hold")
+    func cost() throws {
+        let costs = try [10, 2_010].map { length in
+            let door = try Door()
+            let request = get("/" + String(repeating: "a", count: length), "X: \(length)\r\n")
+            _ = try door.ask(request)
+            #expect(door.connection.loop.understood.bytes == 0)
+            _ = try door.ask(request)
+            let cost = door.connection.loop.understood.bytes
+            _ = try door.ask(request)
+            #expect(door.connection.loop.understood.bytes == cost)
+            #expect(door.connection.loop.known.bytes == 0)
+            _ = try door.channel.finish()
+            return cost
+        }
+        #expect(costs[1] - costs[0] >= 2 * 2_000)
+    }
+}
