@@ -2,8 +2,8 @@ import LarderHTTP
 import LarderSession
 import NIOCore
 
-/// Answers to requests that came before, in the same words or in words of the same gist, and that the
-/// session's store answered.
+/// Requests that came before, in the same words or in words of the same gist: answered as before where
+/// the session's store did, and otherwise understood as before.
 extension ClientConnection {
     /// A read that may hold one request and nothing else.
     struct Arrival {
@@ -14,8 +14,8 @@ extension ClientConnection {
         /// The number that the exchange will have.
         let number: UInt64
         /// How it was understood before.
-        var understood: UnderstoodRequest?
-        /// What travels on, once that is known.
+        let understood: UnderstoodRequest?
+        /// What travels on by the head alone, once that is known.
         var request: Request?
     }
 
@@ -96,7 +96,7 @@ extension ClientConnection {
 
     /// How the read at work was understood when it came before, if it did.
     ///
-    /// It is one head and nothing else; the next that the connection reads has another number.
+    /// It is one head and nothing else: the number is a safeguard, so that no other is taken for it.
     var understood: UnderstoodRequest? {
         guard let arrival = self.arrival, let understood = arrival.understood,
             arrival.number == self.state.exchangeNumber &+ 1
@@ -199,27 +199,28 @@ extension ClientConnection {
             self.loop.alike.keep(known)
         } else {
             self.loop.known.keep(known)
+            if let understood = arrival.understood { self.loop.understood.forget(understood) }
         }
     }
 
     /// Keeps how the request that came in the last read was understood, while its answer is awaited.
-    ///
-    /// What is for this client alone does not travel with it.
     func keepUnderstood() {
         guard let arrival = self.arrival, let request = arrival.request, arrival.understood == nil,
             !arrival.isGist, let exchange = self.exchange, exchange.number == arrival.number,
-            let head = self.knowableHead(of: exchange), !self.shared.router.addsForwarded
+            let head = self.knowableHead(of: exchange), !head.fields.has(.cookie)
         else { return }
         self.loop.understood.keep(
             UnderstoodRequest(
                 bytes: arrival.bytes.ownCopy, hash: arrival.hash, head: head, request: request))
     }
 
-    /// The head of an exchange that was the whole of a read, where another like it means the same.
+    /// The head of an exchange that was the whole of a read, where another like it means the same and
+    /// may lie in memory: no login is in it.
     private func knowableHead(of exchange: OpenExchange) -> RequestHead? {
         guard self.inbound.readableBytes == 0, let head = exchange.head,
             head.bodyLength == .none, head.version == .http11, !Self.speaksToUs(head.fields),
-            !head.fields.contains(FieldName(.authorization))
+            !head.fields.has(.authorization),
+            case .absolute(let uri) = head.target, uri.userInfo == nil
         else { return nil }
         return head
     }

@@ -34,7 +34,7 @@ final class ClientConnection: ChannelInboundHandler {
     /// before the next request.
     var upload: Upload?
     var tunnel: Tunnel?
-    /// The last read, while it may be kept as a known request.
+    /// The read at work, while it is a request that came before, or may be kept as one.
     var arrival: Arrival?
 
     /// The socket below the channel, for `sendAtOnce`; nil where there is none.
@@ -116,7 +116,7 @@ final class ClientConnection: ChannelInboundHandler {
         self.advance()
         guard self.arrival != nil else { return }
         self.keepUnderstood()
-        // An answer that comes later is not kept: its request's bytes would be held as long as it takes.
+        // An answer that comes later is not kept: the buffer of this read would be held until then.
         self.arrival = nil
     }
 

@@ -96,7 +96,14 @@ final class UnderstoodRequest: KnownRequest {
         self.request = request
         super.init(
             bytes: bytes, hash: hash, method: request.method, uri: request.uri,
-            cost: 1_536 + head.fields.bytes.count + request.fields.bytes.count
-                + request.uri.pathAndQuery.utf8.count)
+            cost: 1_536 + head.fields.heldBytes + request.fields.heldBytes
+                + request.method.rawValue.utf8.count + request.uri.pathAndQuery.utf8.count)
+    }
+}
+
+extension Fields {
+    /// What they hold in memory, about.
+    fileprivate var heldBytes: Int {
+        self.bytes.count + self.lines.count * MemoryLayout<Line>.stride
     }
 }

@@ -62,7 +62,7 @@ final class KnownRequests<Known: KnownRequest> {
         }
     }
 
-    /// The same where their hash is known: by a table of the same seed.
+    /// The request with this hash that these bytes are, if it is known.
     func find(_ bytes: ByteBuffer, hash: UInt64) -> Known? {
         guard !self.entries.isEmpty else { return nil }
         return unsafe bytes.withUnsafeReadableBytes { unsafe self.find($0, hash: hash) }

@@ -95,7 +95,10 @@ extension ClientConnection {
         if let request = self.understoodRequest { return .exchange(request) }
         let route = self.shared.router.route(
             head, client: self.standing.identity, own: self.own, access: self.shared.access)
-        if case .exchange(let request) = route { self.arrival?.request = request }
+        // Before anything of this client's is put into it.
+        if case .exchange(let request) = route, !self.shared.router.addsForwarded {
+            self.arrival?.request = request
+        }
         return route
     }
 

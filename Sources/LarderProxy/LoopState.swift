@@ -13,9 +13,9 @@ final class LoopState {
     let lender: PageLender
 
     /// Requests that came before, and their answers.
-    let known: KnownRequests<AnsweredRequest>
-    /// Requests that came before, and how they were understood: looked for by the same hash.
-    let understood: KnownRequests<UnderstoodRequest>
+    let known = KnownRequests<AnsweredRequest>()
+    /// Requests that came before, and how they were understood: by the hashes that `known` makes.
+    let understood = KnownRequests<UnderstoodRequest>()
     /// Gists of requests that came before, and the answers that all of them get.
     let alike = KnownRequests<AnsweredRequest>()
     /// The gist of the last request, to be written over.
@@ -42,9 +42,6 @@ final class LoopState {
     init(shared: ProxyShared, counters: LoopCounters, index: Int, count: Int) {
         self.shared = shared
         self.counters = counters
-        let seed = UInt64.random(in: 0 ... .max)
-        self.known = KnownRequests(seed: seed)
-        self.understood = KnownRequests(seed: seed)
         self.pipes = SplicePipes(
             most: SplicePipes.share(of: shared.configuration.tunnelPipes, loops: count))
         self.lender = PageLender(self.pipes)

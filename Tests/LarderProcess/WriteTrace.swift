@@ -21,7 +21,8 @@ struct WriteTrace {
         return ["-f", "-qq", "-o", self.file, "-e", "trace=\(calls)"]
     }
 
-    /// The lines of calls that made, changed, removed or opened to write a file, and succeeded.
+    /// The lines of calls that made, changed, removed or opened to write a file, and are not known to
+    /// have failed.
     ///
     /// - Parameter place: what happens to files whose paths begin so is left out.
     func writes(except place: String? = nil) throws -> [Substring] {

@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderPolicy
 import LarderSession
 import NIOCore
 import NIOEmbedded
@@ -20,7 +21,8 @@ struct UnderstoodRequestTests {
         /// - Parameter beside: another door to the same loop.
         init(
             access: any AccessPolicy = LocalClients(), addsForwarded: Bool = false,
-            own port: UInt16? = nil, beside other: Door? = nil
+            client: ClientAddress = .unix(nil), own port: UInt16? = nil,
+            options: ListenerOptions = ListenerOptions(), beside other: Door? = nil
         ) throws {
             var configuration = ProxyConfiguration()
             configuration.addsForwarded = addsForwarded
@@ -31,9 +33,10 @@ struct UnderstoodRequestTests {
             self.connection = ClientConnection(
                 loop: other?.connection.loop
                     ?? LoopState(shared: shared, counters: LoopCounters(), index: 0, count: 1),
-                directory: OneSessionDirectory(self.session), client: .unix(nil),
+                directory: OneSessionDirectory(self.session), client: client,
                 own: OwnAuthorities(
-                    listeners: [], local: port.map { .init(address: address, port: $0) }))
+                    listeners: [], local: port.map { .init(address: address, port: $0) }),
+                listener: options)
             self.channel = EmbeddedChannel(handler: self.connection, loop: self.loop)
             try self.channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         }
@@ -75,12 +78,17 @@ struct UnderstoodRequestTests {
         }
     }
 
+    /// A head of the most bytes that are kept.
+    private static let longest = get(
+        "/" + String(repeating: "a", count: KnownRequest.longestHead - get().utf8.count))
     private static let local = "GET http://127.0.0.1:81/a HTTP/1.1\r\nHost: 127.0.0.1:81\r\n\r\n"
 
     @Test(
         "travel on and are logged as at first, kept or not",
         arguments: [
-            (get(), true), ("\r\n" + get("/a%20b?c"), true), (get("/a", "Cookie: a=1\r\n"), true),
+            (get(), true), ("\r\n" + get("/a%20b?c"), true), (Self.longest, true),
+            (get("/a", "Cookie: a=1\r\n"), false),
+            ("GET ftp://me:secret@a.example/a HTTP/1.1\r\nHost: a.example\r\n\r\n", false),
             (get("/a", "X-Own: 1\r\nConnection: x-own\r\n"), true), (Self.local, true),
             (get("/a", "Cache-Control: no-cache\r\nX: 1\r\nx: 2\r\n"), true),
             (get().replacing("GET", with: "HEAD"), true),
@@ -91,7 +99,10 @@ struct UnderstoodRequestTests {
             (get("/a", "Content-Length: 0\r\n"), false),
             (post("Content-Length: 2\r\n", "ab"), false),
             (get("/a", "Larder-Cache-Policy: reload-ignoring-local\r\n"), false),
-            (get("/" + String(repeating: "a", count: KnownRequest.longestHead)), false),
+            (get("/a", "Larder-Session: another\r\n"), false),
+            (get("/a", "Expect: 100-continue\r\n"), false),
+            (get("/a", "Connection: upgrade\r\nUpgrade: TLS/1.2\r\n"), false),
+            (Self.longest.replacing("/aa", with: "/aaa"), false),
         ])
     func same(_ request: String, _ isKept: Bool) throws {
         let door = try Door()
@@ -105,6 +116,11 @@ struct UnderstoodRequestTests {
         #expect(entries.count == 5)
         #expect(entries.allSatisfy { $0.request == entries[0].request && $0.uri == entries[0].uri })
         #expect(Set(entries.map(\.exchange)).count == 5)
+        // What was not parsed again are the very fields.
+        let last = entries.suffix(2).compactMap(\.request?.fields)
+        let sent = door.session.exchanges.value.suffix(2).map(\.request.fields)
+        #expect(last[0].isIdentical(to: last[1]) == isKept)
+        #expect(sent[0].isIdentical(to: sent[1]) == isKept)
         _ = try door.channel.finish()
     }
 
@@ -114,25 +130,66 @@ struct UnderstoodRequestTests {
         for _ in 0..<3 { _ = try door.ask(get("/a")) }
         #expect(door.knows(get("/a")))
         #expect(!door.knows(get("/b")) && !door.knows(get("/a", "X: 1\r\n")))
-        // Glued together, and torn apart at every byte.
-        let glued = try door.send(get("/a") + get("/b") + get("/a"))
-        #expect(glued.map(\.request.uri.pathAndQuery) == ["/a"])
-        for path in ["/a", "/b", "/a"] {
-            let exchange = try #require(door.session.exchanges.value.last)
-            #expect(exchange.request.uri.pathAndQuery == path)
-            exchange.answer()
-            #expect(try door.received().hasPrefix("HTTP/1.1 200 "))
+        // Glued together, and torn apart at every byte, as often as makes a request known.
+        let glued = get("/a") + get("/b") + get("/a")
+        for _ in 0..<4 {
+            #expect(try door.send(glued).map(\.request.uri.pathAndQuery) == ["/a"])
+            for path in ["/a", "/b", "/a"] {
+                let exchange = try #require(door.session.exchanges.value.last)
+                #expect(exchange.request.uri.pathAndQuery == path)
+                exchange.answer()
+                #expect(try door.received().hasPrefix("HTTP/1.1 200 "))
+            }
         }
         let text = Array(get("/a").utf8)
         for count in 1..<text.count {
-            let (one, other) = (text[..<count], text[count...])
-            #expect(try door.send(String(decoding: one, as: UTF8.self)).isEmpty)
-            let exchange = try #require(try door.send(String(decoding: other, as: UTF8.self)).first)
-            #expect(exchange.request.uri.pathAndQuery == "/a")
-            exchange.answer()
-            #expect(try door.received().hasPrefix("HTTP/1.1 200 "))
+            let halves = [text[..<count], text[count...]]
+                .map { String(decoding: $0, as: UTF8.self) }
+            for _ in 0..<4 {
+                #expect(try door.send(halves[0]).isEmpty)
+                let exchange = try #require(try door.send(halves[1]).first)
+                #expect(exchange.request.uri.pathAndQuery == "/a")
+                exchange.answer()
+                #expect(try door.received().hasPrefix("HTTP/1.1 200 "))
+            }
+            #expect(halves.allSatisfy { !door.knows($0) })
         }
+        #expect(!door.knows(glued))
         _ = try door.channel.finish()
+    }
+
+    /// Lets those that come by a socket go to no address.
+    private final class AddressRules: AccessPolicy {
+        let generation: UInt64? = 1
+        let judgesAddresses = true
+
+        func judge(_ query: AccessQuery) -> AccessVerdict {
+            query.client.isUnix && query.address != nil ? .denied(rule: "a socket") : .allowed
+        }
+    }
+
+    @Test("are those of the client that asks now, and of its listener")
+    func client() throws {
+        let address = try #require(IPAddress("192.0.2.7"))
+        let door = try Door(
+            access: AddressRules(), client: .ip(address, text: "192.0.2.7", port: 7))
+        let other = try Door(
+            options: ListenerOptions(cachePolicy: .reloadIgnoringLocal), beside: door)
+        for _ in 0..<3 { _ = try door.ask(get("/a")) }
+        #expect(door.knows(get("/a")))
+        for _ in 0..<2 {
+            for (end, isOther) in [(door, false), (other, true)] {
+                let exchange = try #require(try end.send(get("/a")).first)
+                let destinations = try #require(exchange.request.destinations)
+                let objection = destinations.objection(
+                    .get, exchange.request.uri, at: "192.0.2.1")
+                #expect((objection != nil) == isOther)
+                #expect((exchange.options.cachePolicy == .reloadIgnoringLocal) == isOther)
+                exchange.answer()
+                _ = try end.received()
+            }
+        }
+        for end in [door, other] { _ = try end.channel.finish() }
     }
 
     @Test("are judged anew once the access rules are others, and not before")
@@ -171,9 +228,11 @@ struct UnderstoodRequestTests {
 
     @Test("are kept once they have come twice, counted with what they hold")
     func cost() throws {
-        let costs = try [10, 2_010].map { length in
+        let costs = try [10, 1_010].map { length in
             let door = try Door()
-            let request = get("/" + String(repeating: "a", count: length), "X: \(length)\r\n")
+            let text = String(repeating: "a", count: length)
+            let lines = String(repeating: "y:\r\n", count: length / 10)
+            let request = get("/\(text)", "X: \(text)\r\n\(lines)")
             _ = try door.ask(request)
             #expect(door.connection.loop.understood.bytes == 0)
             _ = try door.ask(request)
@@ -184,6 +243,7 @@ struct UnderstoodRequestTests {
             _ = try door.channel.finish()
             return cost
         }
-        #expect(costs[1] - costs[0] >= 2 * 2_000)
+        // Path and field in the bytes, the path by itself, the field in both heads; lines in both heads.
+        #expect(costs[1] - costs[0] >= 5 * 1_000 + 2 * 100 * MemoryLayout<Fields.Line>.stride)
     }
 }
