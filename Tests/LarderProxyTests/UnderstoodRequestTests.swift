@@ -3,6 +3,7 @@ import LarderPolicy
 import LarderSession
 import NIOCore
 import NIOEmbedded
+import SeededNumbers
 import Synchronization
 import Testing
 
@@ -26,6 +27,7 @@ struct UnderstoodRequestTests {
         ) throws {
             var configuration = ProxyConfiguration()
             configuration.addsForwarded = addsForwarded
+            configuration.pseudonym = "pantry"
             let shared = ProxyShared(
                 configuration: configuration, access: access, log: self.log,
                 connections: ConnectionCount(maximum: 1), clock: { Fixture.now })
@@ -60,15 +62,14 @@ struct UnderstoodRequestTests {
 
         /// Has a request asked and answered; gives back what the session was told of it, as text.
         func ask(_ request: String) throws -> (told: String, answer: String) {
-            let exchange = try #require(try self.send(request).first)
-            exchange.answer()
-            let (request, options) = (exchange.request, exchange.options)
-            let fields = String(decoding: request.fields.serialized(), as: UTF8.self)
-            return (
-                "\(request.method) \(request.uri) \(request.bodyLength) \(fields)"
-                    + " \(request.expectsContinue) \(options.cachePolicy as Any)",
-                try self.received()
-            )
+            let told = try self.send(request).map { exchange in
+                exchange.answer()
+                let (request, options) = (exchange.request, exchange.options)
+                let fields = String(decoding: request.fields.serialized(), as: UTF8.self)
+                return "\(request.method) \(request.uri) \(request.bodyLength) \(fields)"
+                    + " \(request.expectsContinue) \(options.cachePolicy as Any)\n"
+            }
+            return (told.joined(), try self.received())
         }
 
         func knows(_ request: String) -> Bool {
@@ -156,6 +157,44 @@ struct UnderstoodRequestTests {
         }
         #expect(!door.knows(glued))
         _ = try door.channel.finish()
+    }
+
+    /// Requests of which most are kept, and others that differ from them by little.
+    private static func requests(_ count: Int, _ numbers: inout SplitMix64) -> [String] {
+        let fields = [
+            "X-A: 1", "X-A: 2", "Cookie: a=1", "Cache-Control: no-cache", "Via: 1.1 b",
+            "Authorization: Basic YQ==", "Max-Forwards: 0", "Max-Forwards: 2", "Connection: x-a",
+            "Connection: close", "Expect: 100-continue", "Range: bytes=0-3", "Forwarded: for=a",
+            "Larder-Session: a", "Content-Length: 0", "Host: b.example", "TE: trailers", "a b: c",
+        ]
+        return (0..<count).map { _ in
+            let lines = (0..<Int.random(in: 0...2, using: &numbers))
+                .compactMap { _ in fields.randomElement(using: &numbers) }
+            let method =
+                ["GET", "GET", "GET", "HEAD", "PUT", "OPTIONS", "TRACE"]
+                .randomElement(using: &numbers) ?? "GET"
+            let path = ["/a", "/b"].randomElement(using: &numbers) ?? "/"
+            return get(path, lines.map { $0 + "\r\n" }.joined()).replacing("GET", with: method)
+        }
+    }
+
+    @Test(
+        "come to what a loop that knows none makes of them",
+        arguments: 1...8 as ClosedRange<UInt64>)
+    func knowing(_ seed: UInt64) throws {
+        var numbers = SplitMix64(seed: seed)
+        let requests = Self.requests(12, &numbers)
+        var door = try Door()
+        for _ in 0..<150 {
+            let request = requests.randomElement(using: &numbers) ?? get()
+            let plain = try Door()
+            let outcome = try door.ask(request)
+            #expect(try outcome == plain.ask(request))
+            #expect(door.channel.isActive == plain.channel.isActive)
+            _ = try? plain.channel.finish()
+            if !door.channel.isActive { door = try Door(beside: door) }
+        }
+        _ = try? door.channel.finish()
     }
 
     /// Lets those that come by a socket go to no address.
