@@ -18,4 +18,9 @@ extension Fields {
         }
         self.init(parsed: bytes, lines: lines)
     }
+
+    /// The bytes of memory that they hold beside themselves: room that is not used counts, too.
+    package var heldBytes: Int {
+        self.bytes.capacity + self.lines.capacity * MemoryLayout<Line>.stride
+    }
 }

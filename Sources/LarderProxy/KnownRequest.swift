@@ -23,6 +23,7 @@ class KnownRequest {
     /// What it held in memory when it was made, about.
     let cost: Int
 
+    /// - Parameter cost: of what the kind of request holds beside the bytes.
     fileprivate init(
         bytes: ByteBuffer, hash: UInt64, method: Method, uri: TargetURI, cost: Int
     ) {
@@ -31,7 +32,7 @@ class KnownRequest {
         self.method = method
         self.host = uri.host
         self.port = uri.port
-        self.cost = cost + bytes.storageCapacity
+        self.cost = 1_536 + bytes.storageCapacity + cost
     }
 
     /// Whether these are its bytes.
@@ -68,7 +69,7 @@ final class AnsweredRequest: KnownRequest {
         self.answerHead = answerHead
         super.init(
             bytes: bytes, hash: hash, method: method, uri: uri,
-            cost: 1_536 + 2 * bytes.readableBytes + answerHead.capacity
+            cost: 2 * bytes.readableBytes + answerHead.capacity
                 + entry.responseFields.bytes.count + standing.heldBytes)
     }
 
@@ -96,14 +97,7 @@ final class UnderstoodRequest: KnownRequest {
         self.request = request
         super.init(
             bytes: bytes, hash: hash, method: request.method, uri: request.uri,
-            cost: 1_536 + head.fields.heldBytes + request.fields.heldBytes
+            cost: head.fields.heldBytes + request.fields.heldBytes
                 + request.method.rawValue.utf8.count + request.uri.pathAndQuery.utf8.count)
-    }
-}
-
-extension Fields {
-    /// What they hold in memory, about.
-    fileprivate var heldBytes: Int {
-        self.bytes.count + self.lines.count * MemoryLayout<Line>.stride
     }
 }

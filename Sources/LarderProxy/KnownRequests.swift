@@ -64,12 +64,10 @@ final class KnownRequests<Known: KnownRequest> {
 
     /// The request with this hash that these bytes are, if it is known.
     func find(_ bytes: ByteBuffer, hash: UInt64) -> Known? {
-        guard !self.entries.isEmpty else { return nil }
-        return unsafe bytes.withUnsafeReadableBytes { unsafe self.find($0, hash: hash) }
+        unsafe bytes.withUnsafeReadableBytes { unsafe self.find($0, hash: hash) }
     }
 
-    /// The request with this hash that these bytes are, if it is known.
-    func find(_ bytes: UnsafeRawBufferPointer, hash: UInt64) -> Known? {
+    private func find(_ bytes: UnsafeRawBufferPointer, hash: UInt64) -> Known? {
         let entries = self.entries
         guard !entries.isEmpty else { return nil }
         let places = Self.places(of: hash)

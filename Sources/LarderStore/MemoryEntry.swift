@@ -80,9 +80,9 @@ enum MemoryCost {
         }
         bytes += UInt64(object.key.bytes.capacity)
         bytes += UInt64(object.head.reason.utf8.count)
-        bytes += Self.of(object.head.fields)
-        bytes += Self.of(object.head.varyingFields)
-        bytes += Self.of(object.trailers)
+        bytes += UInt64(object.head.fields.heldBytes)
+        bytes += UInt64(object.head.varyingFields.heldBytes)
+        bytes += UInt64(object.trailers.heldBytes)
         bytes += UInt64(object.head.attachment?.bytes.capacity ?? 0)
         return bytes
     }
@@ -101,10 +101,5 @@ enum MemoryCost {
         }
         guard capacity > 128 << 10 else { return capacity }
         return min(capacity, (UInt64(body.readableBytes) + page) / page * page)
-    }
-
-    private static func of(_ fields: Fields) -> UInt64 {
-        UInt64(fields.bytes.capacity)
-            + UInt64(fields.lines.capacity * MemoryLayout<Fields.Line>.stride)
     }
 }

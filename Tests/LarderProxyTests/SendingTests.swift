@@ -190,7 +190,7 @@ struct KeptRequestsTests {
     private static func find(
         _ text: String, hash: UInt64, in requests: KnownRequests<AnsweredRequest>
     ) -> AnsweredRequest? {
-        unsafe Array(text.utf8).withUnsafeBytes { unsafe requests.find($0, hash: hash) }
+        requests.find(ByteBuffer(string: text), hash: hash)
     }
 
     @Test("are told apart by their bytes, whatever their hashes are")
