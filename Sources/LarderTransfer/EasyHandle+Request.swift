@@ -31,6 +31,7 @@ extension EasyHandle {
             request, isDial: transfer.dial != nil, knowsHost: keepsURL)
         self.transfer = transfer
         if isSet {
+            if self.connectsAnew { self.connectAnew(false) }
             if !keepsURL { self.setOrigin(uri) }
             self.set(CURLOPT_REQUEST_TARGET, uri.pathAndQuery)
             // What is listed begins with the host.
@@ -60,6 +61,17 @@ extension EasyHandle {
     func showsHeads(_ shows: Bool) {
         let profile = self.profile
         self.set(CURLOPT_HEADER, shows)
+        self.isSet(for: profile)
+    }
+
+    /// Whether libcurl makes a connection for whatever it sends from now on, instead of using one that is
+    /// idle (CURLOPT_FRESH_CONNECT(3)); in the midst of an attempt it concerns the next.
+    ///
+    /// No option of a profile: each transfer sets it.
+    func connectAnew(_ isNew: Bool) {
+        let profile = self.profile
+        self.set(CURLOPT_FRESH_CONNECT, isNew)
+        self.connectsAnew = isNew
         self.isSet(for: profile)
     }
 

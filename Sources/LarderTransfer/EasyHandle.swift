@@ -25,6 +25,8 @@ import LarderHTTP
     var isListening = false
     /// What the options are set for; nil after any that this does not describe.
     private(set) var profile: OptionProfile?
+    /// Set in the transfer before, and to be taken back by the next (`connectAnew`).
+    var connectsAnew = false
     /// Whom the URL names, where that may be the same for the next transfer.
     private(set) var origin: OriginURL?
     /// Whose callbacks libcurl calls, with this handle as their context: never a pointer to a transfer

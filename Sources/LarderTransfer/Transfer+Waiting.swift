@@ -47,6 +47,15 @@ extension Transfer {
         self.request.method.isIdempotent && self.content == nil
     }
 
+    /// Whether what is sent a second time goes over a connection of its own.
+    ///
+    /// Not where that would be the answer to a challenge, which may be for the same connection.
+    var mayBeSentAnew: Bool {
+        guard case .direct = self.way, self.mayBeResent else { return false }
+        return !self.isFTP && self.dial == nil && !self.logsConnectionIn
+            && self.request.connectionAuthentication == nil
+    }
+
     /// Whether it may go over a connection that others use at the same time.
     ///
     /// What must not be sent twice makes its own (CURLOPT_FRESH_CONNECT(3)), and so does what a login

@@ -211,6 +211,8 @@ final class Transfer {
             self.fail(objection)
             return false
         }
+        // Where this connection has died, others that are idle may have died of the same.
+        if self.attempts == 1, self.mayBeSentAnew { self.easy?.connectAnew(true) }
         self.markSocket()
         self.remoteAddress = self.loop.peer.text(of: address, port: port)
         self.phase = .awaitingHead

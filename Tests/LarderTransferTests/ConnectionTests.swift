@@ -88,6 +88,41 @@ struct ConnectionTests {
     }
 
     @Test(
+        "that die unanswered when others are idle: what goes out again takes none of those",
+        arguments: [Method.get, .head, .options, .delete], [true, false])
+    func sentAgainAnew(_ method: Method, isReset: Bool) async throws {
+        let all = Gate()
+        let (waiting, notes) = (Notes(), Notes())
+        let origin = try ScriptedOrigin { connection in
+            guard connection.readHead() != nil else { return }
+            if connection.index < 4 {
+                waiting.add("")
+                if waiting.count == 4 { all.open() }
+                guard all.block() else { return }
+            } else {
+                notes.add("request on a new one")
+            }
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            guard connection.readHead() != nil else { return }
+            notes.add("request on \(connection.index)")
+            if isReset { connection.reset() } else { connection.close() }
+        }
+        try await withUpstream { upstream in
+            await withTaskGroup(of: Recorder.Record.self) { group in
+                for _ in 0..<4 { group.addTask { await upstream.answer(to: origin.request()) } }
+                for await record in group { #expect(record.failure == nil) }
+            }
+            let record = await upstream.answer(to: origin.request(method, "/second"))
+            #expect(record.failure == nil && record.facts?.reused == false)
+            #expect(notes.count == 2 && notes.all.last == "request on a new one")
+            // The handle that it had takes what is idle again.
+            let next = await upstream.answer(to: origin.request(.get, "/third"))
+            #expect(next.failure == nil)
+            #expect(notes.count == 4)
+        }
+    }
+
+    @Test(
         "POST, and whatever has content, reaches the origin exactly once",
         arguments: [
             (Method.post, BodyLength.none), (.post, .known(3)), (.post, .unknown),
