@@ -1,14 +1,15 @@
 import Glibc
 
 extension Configuration {
-    /// The text of a file; nil where there is none.
+    /// The text of a file; nil where there is none, and no link either that should lead to one.
     ///
     /// - Throws: what else kept it from being read, junk that is no UTF-8 included.
     static func contents(_ path: String) throws(ConfigurationError) -> String? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             let code = errno
-            if code == ENOENT || code == ENOTDIR { return nil }
+            // Without what such a file says, rules about access among it, nothing is to go on.
+            if code == ENOENT || code == ENOTDIR, !Self.isLink(path) { return nil }
             throw Self.unreadable(path, code)
         }
         defer { close(descriptor) }
@@ -34,6 +35,11 @@ extension Configuration {
             ])
         }
         return text
+    }
+
+    private static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
     /// The line of the first byte that is no UTF-8.
