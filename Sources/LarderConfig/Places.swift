@@ -1,3 +1,5 @@
+import Glibc
+
 /// Where Larder's files lie: for a user by the XDG base directories, for a system service under
 /// `/var` and `/run`.
 package struct Places: Sendable, Equatable {
@@ -70,9 +72,21 @@ package struct Places: Sendable, Equatable {
         session.stateDirectory?.text ?? "\(self.stateDirectory)/\(session.name.text)"
     }
 
+    /// Beside the state directory, and named after it: so sessions of one name that lie in different
+    /// directories, as two configurations may have them, have different keys.
     func keyFile(of session: SessionSettings) -> String {
-        session.keyFile?.text ?? "\(self.stateDirectory)/\(session.name.text).key"
+        if let file = session.keyFile { return file.text }
+        let directory = self.stateDirectory(of: session)
+        let beside = "\(directory.trimmingSlashes).key"
+        guard session.stateDirectory != nil else { return beside }
+        // Once it lay among the others whatever the state directory: what is encrypted by that goes on.
+        let former = "\(self.stateDirectory)/\(session.name.text).key"
+        let isFormer =
+            !Self.isThere(beside) && Self.isThere(former) && Self.isThere("\(directory)/state.mdb")
+        return isFormer ? former : beside
     }
+
+    private static func isThere(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
     /// FNV-1a: short, stable from one release to the next, and collisions do no harm but a refusal.
     private static func digest(_ text: String) -> String {
@@ -131,5 +145,14 @@ package struct ProcessEnvironment: Sendable {
         let own = self.configHome.map { "\($0)/larder/larder.yaml" }
         if self.variables["LARDER_SYSTEM"] == "1" { return [Self.systemFile] }
         return [own, Self.systemFile].compactMap(\.self)
+    }
+}
+
+extension String {
+    /// A path without slashes at its end.
+    fileprivate var trimmingSlashes: Substring {
+        var path = self[...]
+        while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
+        return path
     }
 }

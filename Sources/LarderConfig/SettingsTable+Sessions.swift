@@ -97,8 +97,8 @@ extension SettingsTable {
             """
             The key by which they are encrypted; made at the first start, readable for nobody else. \
             automatic is the credential larder.key that systemd hands to the service \
-            (LoadCredential=), where it does, and otherwise SESSION.key beside the state directory. \
-            Who has both has the secrets: back them up apart.
+            (LoadCredential=), where it does, and otherwise lies beside the state directory, with \
+            .key behind its name. Who has both has the secrets: back them up apart.
             """),
     ]
 }

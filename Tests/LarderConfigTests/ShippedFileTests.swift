@@ -78,6 +78,56 @@ struct ExampleFileTests {
 
 @Suite("Where things lie")
 struct PlacesTests {
+    private static func directory() throws -> String {
+        let url = FileManager.default.temporaryDirectory
+            .appendingPathComponent("larder-places-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        return url.path
+    }
+
+    private static func keyFile(_ stateDirectory: String, home: String) throws -> String? {
+        let loaded = try Configuration.parse(
+            "sessions: {default: {state-directory: \(stateDirectory)}}", file: "f",
+            environment: ProcessEnvironment(["HOME": home]))
+        return loaded.keyFile(of: loaded.settings.sessions[0])
+    }
+
+    @Test("A key is named after its state directory: two of one session's name have two")
+    func keys() throws {
+        #expect(try Self.keyFile("/srv/one", home: "/h") == "/srv/one.key")
+        #expect(try Self.keyFile("/srv/two/", home: "/h") == "/srv/two.key")
+    }
+
+    @Test("A key that lay among the others goes on to open what it encrypted, and nothing else")
+    func formerKey() throws {
+        let (home, files) = (try Self.directory(), FileManager.default)
+        defer { try? files.removeItem(atPath: home) }
+        let (state, place) = (home + "/state", home + "/.local/state/larder")
+        for path in [state, place] {
+            try files.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        let former = place + "/default.key"
+        #expect(files.createFile(atPath: former, contents: Data([1])))
+        #expect(try Self.keyFile(state, home: home) == state + ".key", "nothing is encrypted yet")
+        #expect(files.createFile(atPath: state + "/state.mdb", contents: Data([1])))
+        #expect(try Self.keyFile(state, home: home) == former)
+        #expect(files.createFile(atPath: state + ".key", contents: Data([1])))
+        #expect(try Self.keyFile(state, home: home) == state + ".key")
+    }
+
+    @Test("A file that is a link to nowhere is no absent one: the rules in it would be lost")
+    func dangling() throws {
+        let (home, files) = (try Self.directory(), FileManager.default)
+        defer { try? files.removeItem(atPath: home) }
+        let path = home + "/larder.yaml"
+        #expect(try Configuration.contents(path) == nil)
+        try files.createSymbolicLink(atPath: path, withDestinationPath: home + "/none.yaml")
+        let error = #expect(throws: ConfigurationError.self) { try Configuration.contents(path) }
+        #expect(error?.description.contains(path) == true)
+        try Data("{}".utf8).write(to: URL(fileURLWithPath: home + "/none.yaml"))
+        #expect(try Configuration.contents(path) == "{}")
+    }
+
     struct Case: Sendable {
         var variables: [String: String]
         var home: String?
