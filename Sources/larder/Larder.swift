@@ -25,6 +25,7 @@ struct Larder: AsyncParsableCommand {
 @main
 enum Main {
     static func main() async {
+        StandardDescriptors.fill()
         do {
             var command = try Larder.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
