@@ -105,6 +105,47 @@ struct WebSocketStateTests {
 
     // MARK: Opening
 
+    /// Delivers at once, on the thread that has something to deliver.
+    private final class ImmediateQueue: OperationQueue, @unchecked Sendable {
+        override func addOperation(_ operation: Operation) { operation.start() }
+    }
+
+    private final class Refusing: RecordingDelegate, URLSessionWebSocketDelegate,
+        @unchecked Sendable
+    {
+        func urlSession(
+            _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+            didOpenWithProtocol protocol: String?
+        ) {
+            webSocketTask.cancel(with: .policyViolation, reason: Data("no".utf8))
+            webSocketTask.cancel(with: .goingAway, reason: nil)
+        }
+    }
+
+    @Test("close with code and reason where the delegate does it as it hears that they are open")
+    func closedAtOnce() async throws {
+        let closed = Event<ClientFrame?>(nil)
+        let origin = try await ScriptedOrigin.start { connection in
+            try await connection.accept(try await connection.requestHead())
+            let frame = try await connection.frame()
+            closed.change { $0 = frame }
+            try await connection.send(0x88, frame.payload)
+        }
+        let delegate = Refusing()
+        let configuration = URLSessionConfiguration.ephemeral
+        let session = URLSession(
+            configuration: configuration, delegate: delegate, delegateQueue: ImmediateQueue())
+        let task = session.webSocketTask(with: try Self.url(origin))
+        task.resume()
+        try await closed.wait(for: "a frame") { $0 != nil }
+        #expect(closed.value == ClientFrame(first: 0x88, payload: [0x03, 0xF0] + Array("no".utf8)))
+        try await delegate.completion()
+        #expect(delegate.errors.value.first.flatMap { $0 } == nil)
+        #expect(task.closeCode == .policyViolation && task.closeReason == Data("no".utf8))
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("fail where the server does not answer the handshake in time", arguments: [true, false])
     func handshakeLimit(_ isRequests: Bool) async throws {
         let origin = try await ScriptedOrigin.start { connection in

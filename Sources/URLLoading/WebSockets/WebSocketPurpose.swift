@@ -15,6 +15,9 @@ final class WebSocketPurpose: TaskPurpose {
 
     private struct State {
         var load: WebSocketLoad?
+        /// Who is told that it is open may close it before there is a load to say so to.
+        var isOpening = false
+        var closing: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
         /// Before it is open.
         var unsent: [(opcode: WebSocketFrame.Opcode, payload: Data, number: Int)] = []
         var senders: [Int: Waiter] = [:]
@@ -124,9 +127,14 @@ final class WebSocketPurpose: TaskPurpose {
 
     /// - Returns: false where there is no connection to close.
     func close(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) -> Bool {
-        guard let load = self.state.withLock({ $0.load }) else { return false }
-        load.close(code, reason)
-        return true
+        let (load, isOpen) = self.state.withLock { state in
+            if state.load == nil, state.isOpening, state.closing == nil {
+                state.closing = (code, reason)
+            }
+            return (state.load, state.load != nil || state.isOpening)
+        }
+        load?.close(code, reason)
+        return isOpen
     }
 
     // MARK: What the connection says
@@ -194,10 +202,12 @@ final class WebSocketPurpose: TaskPurpose {
         guard let body = answer.body as? WebSocketBody, let task = task as? URLSessionWebSocketTask
         else { throw BodyConsumerError(error: URLError(.badServerResponse)) }
         let chosen = body.chosen
+        self.state.withLock { $0.isOpening = true }
         self.tell(task, .opened) {
             $0.urlSession($1, webSocketTask: task, didOpenWithProtocol: chosen)
         }
         self.state.withLock { state in
+            state.isOpening = false
             // The task has completed meanwhile, and would be kept for ever: it keeps this.
             guard state.end == nil else { return }
             state.load = body.load
@@ -213,6 +223,9 @@ final class WebSocketPurpose: TaskPurpose {
             }
             state.unsent = []
             body.load.open(for: self)
+            if let closing = state.closing.take() {
+                body.load.close(closing.code, closing.reason)
+            }
         }
         return WebSocketConsumer()
     }
