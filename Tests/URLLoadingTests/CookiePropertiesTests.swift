@@ -81,6 +81,18 @@ struct CookiePropertiesTests {
         #expect(made([.maximumAge: "9", .discard: "FALSE"])?.isSessionOnly == false)
     }
 
+    @Test("of version 1 ends with the session where it says neither Discard nor Max-Age")
+    func versionOne() {
+        let tomorrow = Date(timeIntervalSinceNow: 90_000)
+        #expect(made([.version: "1", .expires: tomorrow])?.isSessionOnly == true)
+        #expect(made([.version: "0", .expires: tomorrow])?.isSessionOnly == false)
+        #expect(made([.version: "1", .maximumAge: "90000"])?.isSessionOnly == false)
+        let kept = made([.version: "1", .expires: tomorrow, .discard: "FALSE"])
+        #expect(kept?.isSessionOnly == false)
+        let again = kept?.properties.flatMap { HTTPCookie(properties: $0) }
+        #expect(again?.isSessionOnly == false && again?.version == 1)
+    }
+
     @Test("takes flags that are not FALSE")
     func flags() {
         #expect(made([.secure: "TRUE"])?.isSecure == true)

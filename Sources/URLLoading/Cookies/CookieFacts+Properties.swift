@@ -25,9 +25,20 @@ extension CookieFacts {
         // No store may hold that (RFC 6265bis §5.7), and programs were told of no such rule. It is sent
         // wherever one is that says nothing.
         if self.sameSite == .none, !self.isSecure { self.sameSite = .unspecified }
-        if !Self.flag(properties[.discard]) {
+        if !Self.isDiscarded(properties, version: self.version) {
             self.expires = Self.expiry(properties, now: now)
         }
+    }
+
+    /// Whether it ends with its session, whatever date it has.
+    ///
+    /// As a cookie of version 1 does that says neither this nor a `Max-Age` (Apple's documentation of
+    /// `HTTPCookiePropertyKey.discard`).
+    private static func isDiscarded(
+        _ properties: [HTTPCookiePropertyKey: Any], version: Int
+    ) -> Bool {
+        if let discard = properties[.discard] { return self.flag(discard) }
+        return version >= 1 && properties[.maximumAge] == nil
     }
 
     var properties: [HTTPCookiePropertyKey: Any] {
