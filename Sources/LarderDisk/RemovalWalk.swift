@@ -1,8 +1,9 @@
 import LarderLMDB
 import LarderPolicy
+import LarderStore
 import Synchronization
 
-/// Removes all entries whose key matches, a bounded part at a time.
+/// Removes all entries whose key matches and that were there before, a bounded part at a time.
 ///
 /// Reads keys in a short transaction on a reader thread, asks the predicate outside of it, hands
 /// what matches to the writer, and goes on when that is committed.
@@ -10,6 +11,18 @@ struct RemovalWalk: Sendable {
     let core: DiskCore
     let matches: @Sendable (CacheKey) -> Bool
     let completion: @Sendable (Int) -> Void
+    /// No response that began to be stored before it had this id, or one above.
+    private let bound: UInt64
+
+    init(
+        core: DiskCore, matches: @escaping @Sendable (CacheKey) -> Bool,
+        completion: @escaping @Sendable (Int) -> Void
+    ) {
+        self.core = core
+        self.matches = matches
+        self.completion = completion
+        self.bound = core.nextID
+    }
 
     private static let stepSize = 512
 
@@ -64,7 +77,9 @@ struct RemovalWalk: Sendable {
         }
         guard let last = part.last else { return self.end(removed) }
         // What is damaged is no loss, and may be what was meant.
-        let doomed = part.filter { _, key in key.map(self.matches) ?? true }.map { $0.0 }
+        let doomed = part.filter { name, key in
+            name.id.rawValue < self.bound && (key.map(self.matches) ?? true)
+        }.map { $0.0 }
         guard !doomed.isEmpty else { return self.step(after: last.0, removed: removed) }
         let command = WriteCommand.removeExactly(doomed, isPromise: true) { count in
             self.step(after: last.0, removed: removed + count)

@@ -232,6 +232,27 @@ struct DiskStoreTests {
         await store.closed()
     }
 
+    @Test("removes by a predicate what was there before, and leaves what comes meanwhile")
+    func purgedMeanwhile() async throws {
+        let store = try self.world.open(self.directory)
+        for number in 0..<20 { await store.put(cacheKey("\(number)"), pattern(100)) }
+        let removed = await withCheckedContinuation { ended in
+            let walk = RemovalWalk(core: store.core, matches: { _ in true }) {
+                ended.resume(returning: $0)
+            }
+            Task {
+                for number in 15..<30 { await store.put(cacheKey("\(number)"), pattern(200)) }
+                walk.start()
+            }
+        }
+        #expect(removed == 20)
+        for number in 0..<30 as Range<Int> {
+            let found = await store.find(cacheKey("\(number)"))
+            #expect(found.map(\.bodyLength) == (number < 15 ? [] : [200]))
+        }
+        await store.closed()
+    }
+
     @Test("removes one variant, all of a key, and whatever a predicate says")
     func removal() async throws {
         let store = try self.world.open(self.directory)
