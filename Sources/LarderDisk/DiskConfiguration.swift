@@ -36,6 +36,11 @@ package struct DiskConfiguration: Sendable {
     var isResident: (@Sendable (ReadPlace) -> Bool)?
     /// How long a removal that a full file refuses is tried again before it is acknowledged all the same.
     var owingPatience = Duration.seconds(2)
+    /// Keys for which ``StoredKeys`` has room at the least: 32 KiB; 0: it knows of none, so that tests
+    /// have every look-up ask the file.
+    var fewestKeys: UInt64 = 16_384
+    /// How long one step of taking back room may take.
+    var reclaimTime = Duration.milliseconds(3)
     /// How long commands gather after each batch where nobody waits for them, so that tests find out
     /// whether somebody does; nil leaves it to ``CommitPacing``.
     var pause: Duration?

@@ -82,8 +82,6 @@ struct ReclaimBudget: Sendable {
     /// When it ends at the latest, but for what it is at.
     var deadline: ContinuousClock.Instant
 
-    static let time = Duration.milliseconds(3)
-
     /// - Parameter free: pages that are free. To delete an entry copies two or three of others, which
     ///   cannot be had from what this transaction frees, nor from what the last two did: so where
     ///   little is free, steps are small.
@@ -92,7 +90,8 @@ struct ReclaimBudget: Sendable {
         self.deadline = deadline
     }
 
-    var isSpent: Bool {
-        self.entries <= 0 || self.pages <= 0 || ContinuousClock.now >= self.deadline
-    }
+    /// Whether there is some left but for the time.
+    var isAllowed: Bool { self.entries > 0 && self.pages > 0 }
+
+    var isSpent: Bool { !self.isAllowed || ContinuousClock.now >= self.deadline }
 }

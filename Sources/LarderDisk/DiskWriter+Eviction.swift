@@ -11,7 +11,7 @@ extension DiskWriter {
     ) throws(LMDBError) -> Int {
         var progress = 0
         var starts: [EvictionRules.Queue: [UInt8]] = [:]
-        while !budget.isSpent {
+        while progress == 0 ? budget.isAllowed : !budget.isSpent {
             let pages = try transaction.reading.pagesInUse(self.core.schema.all)
             if pages <= aim &+ attempt.owedPages { break }
             let small = try self.totals(of: .small, attempt, transaction)
@@ -20,7 +20,7 @@ extension DiskWriter {
             var head = try self.head(
                 of: queue, from: &starts[queue, default: []], &budget, transaction)
             // The time may have gone by on the way there.
-            if head == nil, !budget.isSpent || progress == 0 {
+            if head == nil, progress == 0 || !budget.isSpent {
                 // All of it is being read.
                 queue = queue == .small ? .main : .small
                 head = try self.head(

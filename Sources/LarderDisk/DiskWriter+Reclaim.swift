@@ -66,13 +66,14 @@ extension DiskWriter {
         if isDiskFull, let last = try? self.core.environment.information().lastPage {
             bound = min(bound, last &+ 1)
         }
-        guard self.pages > bound / 2 else { return }
-        let some = min(max(1, bound / 20), marks.batchPages * 16) << UInt64(max(0, round))
-        let aim = min(marks.lowPages, self.pages - min(self.pages, some))
-        for isUrgent in [false, true] where self.pages > aim {
-            for _ in 0..<Self.urgentSteps {
-                let progress = self.reclaim(downTo: aim, isUrgent: isUrgent, bound: bound)
-                if progress == 0 || self.pages <= aim { break }
+        if self.pages > bound / 2 {
+            let some = min(max(1, bound / 20), marks.batchPages * 16) << UInt64(max(0, round))
+            let aim = min(marks.lowPages, self.pages - min(self.pages, some))
+            for isUrgent in [false, true] where self.pages > aim {
+                for _ in 0..<Self.urgentSteps {
+                    let progress = self.reclaim(downTo: aim, isUrgent: isUrgent, bound: bound)
+                    if progress == 0 || self.pages <= aim { break }
+                }
             }
         }
         for _ in 0..<2 {
@@ -86,7 +87,19 @@ extension DiskWriter {
         }
     }
 
+    /// Pages that there is room for: more than the capacity where the file was larger when it was opened,
+    /// and is to become smaller.
+    var roomPages: UInt64 {
+        let capacity = self.core.marks.capacityPages
+        guard self.isOversized, let information = try? self.core.environment.information() else {
+            return capacity
+        }
+        return max(capacity, information.mapSize / UInt64(Segment.pageSize))
+    }
+
     /// One step; returns how much it achieved: segments and entries.
+    ///
+    /// At least one of them where there is any, whatever the time: none means that there is none.
     private mutating func reclaim(
         downTo aim: UInt64, isUrgent: Bool, bound: UInt64? = nil
     ) -> Int {
@@ -140,16 +153,17 @@ extension DiskWriter {
         // Before it looks at the readers: the last one to go looks at this after it has gone.
         self.core.hasReclaimed.store(true, ordering: .sequentiallyConsistent)
         let used = self.pages &+ attempt.writtenPages
-        let capacity = bound ?? self.core.marks.capacityPages
+        let capacity = bound ?? self.roomPages
         // What a large batch has taken must be given back with it.
         var budget = ReclaimBudget(
             free: capacity - min(capacity, used),
-            deadline: started + max(ReclaimBudget.time, started - attempt.began))
-        var progress = try self.collectGarbage(transaction, &budget)
-        if self.isEvicting || bound != nil {
-            progress += try self.evict(
-                &attempt, transaction, downTo: aim, isUrgent: isUrgent, &budget)
+            deadline: started + max(self.core.configuration.reclaimTime, started - attempt.began))
+        let collected = try self.collectGarbage(transaction, &budget)
+        // What took all of the time was garbage, and there may be more.
+        guard self.isEvicting || bound != nil, collected == 0 || !budget.isSpent else {
+            return collected
         }
-        return progress
+        return try collected
+            + self.evict(&attempt, transaction, downTo: aim, isUrgent: isUrgent, &budget)
     }
 }

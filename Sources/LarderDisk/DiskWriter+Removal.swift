@@ -35,7 +35,8 @@ extension DiskWriter {
         // LMDB notes the pages that a transaction frees in one value, which needs a run of pages
         // itself: so no transaction frees very many.
         var budget = ReclaimBudget(
-            free: self.core.marks.capacityPages, deadline: .now + ReclaimBudget.time)
+            free: self.core.marks.capacityPages,
+            deadline: .now + self.core.configuration.reclaimTime)
         if facts.segmentCount > Self.smallBody || attempt.deletedPages >= budget.pages
             || !self.core.leaves(key.id)
         {

@@ -31,7 +31,8 @@ extension DiskWriter {
     /// Writes a part of the noted uses; false when that failed, and they are forgotten.
     mutating func flushUses() -> Bool {
         // Each may copy a page of its own: fewer where little is free.
-        let free = self.core.marks.capacityPages - min(self.pages, self.core.marks.capacityPages)
+        let room = self.roomPages
+        let free = room - min(self.pages, room)
         let uses = self.core.uses.take(min(Self.flushSize, max(2, Int(clamping: free / 8))))
         do throws(LMDBError) {
             let (attempt, _) = try self.attempt { (attempt, transaction) throws(LMDBError) in

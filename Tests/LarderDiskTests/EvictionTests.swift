@@ -264,6 +264,52 @@ struct EvictionTests {
         #expect(self.directory.aside.isEmpty)
     }
 
+    /// Opens a store that was filled with more than it may hold now, and waits until it has made the
+    /// file smaller by itself: nobody asks for anything, which would wake its writer.
+    ///
+    /// - Returns: what it evicted, and in how many steps.
+    private func shrinking(
+        by change: @escaping (inout DiskConfiguration) -> Void
+    ) async throws -> (evictions: UInt64, steps: UInt64) {
+        var store = try self.world.open(self.directory, capacity: .mebibytes(64))
+        for i in 0..<3_000 as Range<UInt64> {
+            await store.put(cacheKey("\(i)"), pattern(1_000, seed: i))
+        }
+        await store.closed()
+        let (reports, told) = AsyncStream<DiskEvent>.makeStream()
+        var configuration = DiskConfiguration(
+            directory: self.directory.path, capacity: .mebibytes(4))
+        change(&configuration)
+        store = try DiskStore.open(
+            configuration, clock: { Timestamp(seconds: 1_700_000_000) },
+            report: { told.yield($0) })
+        for await event in reports {
+            if case .shrunk = event { break }
+        }
+        #expect(self.directory.fileSize <= 4 << 20)
+        let steps = store.core.reclaimTimes.histogram.reduce(0, +)
+        let evictions = try #require(store.statistics().disk).evictions
+        await store.closed()
+        return (evictions, steps)
+    }
+
+    @Test(
+        "is reached by itself, in steps as large as the room in the file allows",
+        .timeLimit(.minutes(10)))
+    func loweredAtOnce() async throws {
+        let (evictions, steps) = try await self.shrinking { _ in }
+        #expect(evictions > 500)
+        #expect(steps < evictions / 8, "\(steps) steps for \(evictions)")
+    }
+
+    @Test(
+        "is reached by itself, too, where each step takes longer than it may",
+        .timeLimit(.minutes(10)))
+    func loweredSlowly() async throws {
+        let (evictions, steps) = try await self.shrinking { $0.reclaimTime = .zero }
+        #expect(evictions > 500 && steps >= evictions)
+    }
+
     @Test("is reached without a loss where only the file was too large, not what it holds")
     func loweredWithHoles() async throws {
         var store = try self.world.open(self.directory, capacity: .mebibytes(64))
