@@ -28,6 +28,13 @@ extension DiskCore {
     static let attemptsInPlace = 2
     private static let attemptsOnPool = 16
 
+    /// Whether nothing is stored under a key, as far as that is known without the file.
+    func lacks(_ key: CacheKey) -> Bool {
+        if self.keys.mayHold(Checksum.key(key.bytes, seed: self.seed)) { return false }
+        self.counts.lookupsSpared.add(1, ordering: .relaxed)
+        return true
+    }
+
     /// All variants of `key`, the most recent first; waits for the disk.
     func find(_ key: CacheKey) -> StoreAnswer {
         self.counts.lookupsOnPool.add(1, ordering: .relaxed)

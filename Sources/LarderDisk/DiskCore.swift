@@ -38,6 +38,7 @@ final class DiskCore: Sendable {
     let reads: ReadPool
     let uses = UsageTable()
     let records = DecodedRecords()
+    let keys: StoredKeys
     let counts = ReadCounters()
     let groups: GroupTable
     let clock: @Sendable () -> Timestamp
@@ -83,6 +84,7 @@ final class DiskCore: Sendable {
             CacheFile(opened, residentBound: configuration.residentBound.bytes))
         self.health = Mutex(DiskHealth(firstPause: configuration.retryInterval))
         self.seed = opened.meta.seed
+        self.keys = StoredKeys(fewest: configuration.fewestKeys)
         self.groups = GroupTable(opened.groups)
         self.formerEvictions = opened.meta.evictions
         self.holdsSearch = Atomic(opened.holdsSearch)
@@ -124,6 +126,7 @@ final class DiskCore: Sendable {
             return current
         }
         withExtendedLifetime(old) {}
+        self.keys.fileExchanged()
     }
 
     // MARK: Names

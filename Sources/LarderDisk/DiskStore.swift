@@ -99,7 +99,7 @@ package final class DiskStore: ObjectStore {
 
     package func lookupInPlace(_ key: CacheKey) -> [StoredObject]? {
         if key.leavesOutSearch || self.core.isLanding(key) { return nil }
-        return self.core.findInPlace(key)
+        return self.core.lacks(key) ? [] : self.core.findInPlace(key)
     }
 
     package func bodyAgain(at place: FoundPlace, of key: CacheKey) -> ByteBuffer? {
@@ -134,6 +134,7 @@ package final class DiskStore: ObjectStore {
             }
         }
         if core.waitsForLanding(of: key, lookup) { return }
+        if core.lacks(key) { return completion(StoreAnswer([])) }
         if let found = core.findInPlace(key) { return completion(StoreAnswer(found)) }
         lookup()
     }

@@ -44,6 +44,7 @@ extension DiskWriter {
     private func writePlace(
         of key: ObjectKey, _ record: ObjectRecord, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
+        self.core.keys.willStore(key.hash)
         try transaction.put(
             self.core.schema.database(of: record.standing.queue),
             NumberKey.bytes(record.sequence).span,

@@ -163,6 +163,7 @@ struct DiskWriter {
         let steadyDue = ContinuousClock.now + Self.steadyTime
         self.steadyDue = steadyDue
         self.setAlarm()
+        self.learnKeys(holding: self.core.statistics.disk?.objects ?? 0)
         self.recover()
         while self.turn() {}
         let isUsable = self.mending.trouble == nil && self.core.file.trouble == nil
@@ -335,6 +336,7 @@ struct DiskWriter {
                 try transaction.statistics(of: schema.objects)
             }
         }
+        if let objects { self.learnKeys(holding: objects.entries) }
         let pages = self.pages
         let meta = self.meta
         self.core.publish { statistics in

@@ -5,6 +5,8 @@ package struct ReadCounts: Sendable, Equatable {
     /// Lookups answered on the caller's thread, all pages that they need being in memory.
     package var lookupsInPlace: UInt64 = 0
     package var lookupsOnPool: UInt64 = 0
+    /// Lookups of what is known not to be stored, without a look at the file.
+    package var lookupsSpared: UInt64 = 0
     /// Pieces of bodies read on the caller's thread.
     package var piecesInPlace: UInt64 = 0
     /// Steps of bodies that had to wait for the disk.
@@ -20,6 +22,7 @@ package struct ReadCounts: Sendable, Equatable {
 final class ReadCounters: Sendable {
     let lookupsInPlace = Atomic<UInt64>(0)
     let lookupsOnPool = Atomic<UInt64>(0)
+    let lookupsSpared = Atomic<UInt64>(0)
     let piecesInPlace = Atomic<UInt64>(0)
     let stepsOnPool = Atomic<UInt64>(0)
     let hints = Atomic<UInt64>(0)
@@ -29,6 +32,7 @@ final class ReadCounters: Sendable {
         ReadCounts(
             lookupsInPlace: self.lookupsInPlace.load(ordering: .relaxed),
             lookupsOnPool: self.lookupsOnPool.load(ordering: .relaxed),
+            lookupsSpared: self.lookupsSpared.load(ordering: .relaxed),
             piecesInPlace: self.piecesInPlace.load(ordering: .relaxed),
             stepsOnPool: self.stepsOnPool.load(ordering: .relaxed),
             hints: self.hints.load(ordering: .relaxed),
