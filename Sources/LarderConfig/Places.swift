@@ -86,7 +86,10 @@ package struct Places: Sendable, Equatable {
         return isFormer ? former : beside
     }
 
-    private static func isThere(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+    /// Also where it cannot be seen: nothing is to be made anew in its place.
+    private static func isThere(_ path: String) -> Bool {
+        unsafe access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR)
+    }
 
     /// FNV-1a: short, stable from one release to the next, and collisions do no harm but a refusal.
     private static func digest(_ text: String) -> String {

@@ -35,18 +35,16 @@ import Synchronization
     /// How many keys it is made for.
     var keys: UInt64 { self.blocks * Self.keysPerBlock }
 
-    /// How often a key was added; one that comes again counts again.
+    /// How many keys were added, nearly: one that it took for another before does not count.
     var added: UInt64 { self.additions.load(ordering: .relaxed) }
 
     func add(_ hash: KeyHash) {
+        // As it is where a response takes another's place: then others may keep the line.
+        if self.mayHold(hash) { return }
         let block = self.block(of: hash)
         for word in 0..<Self.wordsPerBlock {
-            let bit = Self.bit(of: hash, in: word)
-            // Mostly there already where a response takes another's place, and then others may keep the line.
-            guard unsafe self.words[block + word].load(ordering: .relaxed) & bit == 0 else {
-                continue
-            }
-            unsafe self.words[block + word].bitwiseOr(bit, ordering: .relaxed)
+            unsafe self.words[block + word].bitwiseOr(
+                Self.bit(of: hash, in: word), ordering: .relaxed)
         }
         self.additions.add(1, ordering: .relaxed)
     }

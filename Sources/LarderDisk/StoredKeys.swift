@@ -19,6 +19,9 @@ final class StoredKeys: Sendable {
         var growing: KeyFilter?
         /// The last walk could not read the file.
         var hasFailed = false
+        /// How often another file took the place of one, and how often it had when the walk began.
+        var exchanges = 0
+        var exchangesAtBegin = 0
     }
 
     /// Keys for which there is room at most: 64 MiB.
@@ -56,18 +59,24 @@ final class StoredKeys: Sendable {
     ///
     /// - Parameter objects: how many responses are stored; where none is, nothing is to be added.
     func begin(holding objects: UInt64) -> KeyFilter? {
-        self.state.withLock { state in
-            guard self.fewest > 0, state.growing == nil, !state.hasFailed,
-                state.whole.map({ self.isSpent($0, objects) }) ?? true
-            else { return nil }
-            let filter = KeyFilter(keys: self.size(for: objects))
-            if objects == 0 {
-                state.whole = filter
+        let isDue = self.state.withLock { state in
+            self.fewest > 0 && state.growing == nil && !state.hasFailed
+                && state.whole.map { self.isSpent($0, objects) } ?? true
+        }
+        guard isDue else { return nil }
+        // To make a large one takes a while, and look-ups go on meanwhile: nobody else begins one.
+        let filter = KeyFilter(keys: self.size(for: objects))
+        let isFilled = objects == 0
+        let old = self.state.withLock { state -> KeyFilter? in
+            guard isFilled else {
+                state.growing = filter
+                state.exchangesAtBegin = state.exchanges
                 return nil
             }
-            state.growing = filter
-            return filter
+            return state.whole.replaced(by: filter)
         }
+        withExtendedLifetime(old) {}
+        return isFilled ? nil : filter
     }
 
     /// As many again as there are: at the next one each was added once, and half of them left meanwhile.
@@ -85,16 +94,32 @@ final class StoredKeys: Sendable {
     ///
     /// - Parameter isWhole: it has added every key that it was to add.
     func ended(isWhole: Bool) {
-        self.state.withLock { state in
-            let filter = state.growing.take()
-            if isWhole { state.whole = filter ?? state.whole } else { state.hasFailed = true }
+        // Let go of out of the lock, which every look-up takes: it may be large.
+        let old = self.state.withLock { state -> KeyFilter? in
+            guard let filter = state.growing.take() else { return nil }
+            if isWhole { return state.whole.replaced(by: filter) }
+            // Where another file has come meanwhile, it may be read.
+            state.hasFailed = state.exchanges == state.exchangesAtBegin
+            return filter
         }
+        withExtendedLifetime(old) {}
     }
 
     /// Another file has taken the place of the one that could perhaps not be read.
     ///
     /// Nothing is in it that was not in the one before, or will be told.
     func fileExchanged() {
-        self.state.withLock { $0.hasFailed = false }
+        self.state.withLock { state in
+            state.hasFailed = false
+            state.exchanges &+= 1
+        }
+    }
+}
+
+extension Optional {
+    /// Puts a value in, and gives what was there.
+    fileprivate mutating func replaced(by value: Wrapped) -> Wrapped? {
+        defer { self = value }
+        return self
     }
 }

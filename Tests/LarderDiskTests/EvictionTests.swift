@@ -297,7 +297,7 @@ struct EvictionTests {
         "is reached by itself, in steps as large as the room in the file allows",
         .timeLimit(.minutes(10)))
     func loweredAtOnce() async throws {
-        let (evictions, steps) = try await self.shrinking { _ in }
+        let (evictions, steps) = try await self.shrinking { $0.reclaimTime = .seconds(1) }
         #expect(evictions > 500)
         #expect(steps < evictions / 8, "\(steps) steps for \(evictions)")
     }
@@ -307,7 +307,7 @@ struct EvictionTests {
         .timeLimit(.minutes(10)))
     func loweredSlowly() async throws {
         let (evictions, steps) = try await self.shrinking { $0.reclaimTime = .zero }
-        #expect(evictions > 500 && steps >= evictions)
+        #expect(evictions > 500 && steps > evictions / 4)
     }
 
     @Test("is reached without a loss where only the file was too large, not what it holds")

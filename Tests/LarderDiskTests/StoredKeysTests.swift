@@ -26,7 +26,10 @@ struct StoredKeysTests {
         let added = Self.hashes(count, seed: 1)
         for hash in added { filter.add(hash) }
         #expect(added.allSatisfy(filter.mayHold))
-        #expect(filter.added == UInt64(count))
+        #expect(filter.added <= UInt64(count) && filter.added >= UInt64(count) * 99 / 100)
+        let before = filter.added
+        for hash in added { filter.add(hash) }
+        #expect(filter.added == before, "what is there already")
         let others = Self.hashes(100_000, seed: 2)
         #expect(others.count(where: filter.mayHold) < 300)
     }
@@ -86,6 +89,9 @@ struct StoredKeysTests {
         for hash in hashes.dropFirst() { filter.add(hash) }
         keys.ended(isWhole: true)
         _ = try #require(keys.begin(holding: 199))
+        keys.fileExchanged()
+        keys.ended(isWhole: false)
+        _ = try #require(keys.begin(holding: 199), "another file, which it did not read")
         keys.ended(isWhole: false)
         #expect(!keys.mayHold(hashes[0]) && keys.mayHold(hashes[1]))
         #expect(keys.begin(holding: 199) == nil)
@@ -119,8 +125,8 @@ struct StoredKeysTests {
         arguments: [
             Due(name: "no change", made: 1_000, added: 1_000, stored: 1_000, isDue: false),
             Due(name: "half as many", made: 1_000, added: 1_500, stored: 1_000, isDue: false),
-            Due(name: "as many again", made: 1_000, added: 2_016, stored: 1_000, isDue: true),
-            Due(name: "twice as many", made: 1_000, added: 2_016, stored: 2_016, isDue: true),
+            Due(name: "as many again", made: 1_000, added: 2_100, stored: 1_000, isDue: true),
+            Due(name: "twice as many", made: 1_000, added: 2_100, stored: 2_100, isDue: true),
             Due(name: "all removed", made: 1_000, added: 1_000, stored: 0, isDue: true),
             Due(name: "most removed", made: 1_000, added: 1_200, stored: 300, isDue: true),
             Due(name: "half removed", made: 1_000, added: 1_000, stored: 500, isDue: false),
