@@ -56,22 +56,21 @@ extension EasyHandle {
     }
 
     /// Whether libcurl's write callback gets heads, too (CURLOPT_HEADER(3)); also in the midst of a transfer.
-    ///
-    /// No option of a profile: each transfer sets it.
     func showsHeads(_ shows: Bool) {
-        let profile = self.profile
-        self.set(CURLOPT_HEADER, shows)
-        self.isSet(for: profile)
+        self.setBeside(CURLOPT_HEADER, shows)
     }
 
     /// Whether libcurl makes a connection for whatever it sends from now on, instead of using one that is
     /// idle (CURLOPT_FRESH_CONNECT(3)); in the midst of an attempt it concerns the next.
-    ///
-    /// No option of a profile: each transfer sets it.
     func connectAnew(_ isNew: Bool) {
-        let profile = self.profile
-        self.set(CURLOPT_FRESH_CONNECT, isNew)
+        self.setBeside(CURLOPT_FRESH_CONNECT, isNew)
         self.connectsAnew = isNew
+    }
+
+    /// Sets what is no option of a profile, as each transfer does for itself.
+    private func setBeside(_ option: CURLoption, _ value: Bool) {
+        let profile = self.profile
+        self.set(option, value)
         self.isSet(for: profile)
     }
 

@@ -109,6 +109,7 @@ import LarderHTTP
         unsafe self.errorText[0] = 0
         self.note(unsafe ccurl_set_pointer(self.pointer, CURLOPT_ERRORBUFFER, self.errorText))
         self.profile = nil
+        self.connectsAnew = false
         self.origin = nil
         self.isListening = false
         self.isReset = true
