@@ -98,7 +98,8 @@ extension SettingsTable {
             The key by which they are encrypted; made at the first start, readable for nobody else. \
             automatic is the credential larder.key that systemd hands to the service \
             (LoadCredential=), where it does, and otherwise lies beside the state directory, with \
-            .key behind its name, where Larder must be allowed to make it. Who has both has the secrets: back them up apart.
+            .key behind its name, where Larder must be allowed to make it. Who has both has the \
+            secrets: back them up apart.
             """),
     ]
 }

@@ -90,8 +90,11 @@ struct ReclaimBudget: Sendable {
         self.deadline = deadline
     }
 
-    /// Whether there is some left but for the time.
-    var isAllowed: Bool { self.entries > 0 && self.pages > 0 }
+    private var isUsedUp: Bool { self.entries <= 0 || self.pages <= 0 }
 
-    var isSpent: Bool { !self.isAllowed || ContinuousClock.now >= self.deadline }
+    var isSpent: Bool { self.isUsedUp || ContinuousClock.now >= self.deadline }
+
+    /// Whether a step goes on that has done so much: one thing it does however late it is, as one that
+    /// has done nothing is taken for one that found nothing to do.
+    func goesOn(after done: Int) -> Bool { done == 0 ? !self.isUsedUp : !self.isSpent }
 }

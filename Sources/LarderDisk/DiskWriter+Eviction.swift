@@ -11,7 +11,7 @@ extension DiskWriter {
     ) throws(LMDBError) -> Int {
         var progress = 0
         var starts: [EvictionRules.Queue: [UInt8]] = [:]
-        while progress == 0 ? budget.isAllowed : !budget.isSpent {
+        while budget.goesOn(after: progress) {
             let pages = try transaction.reading.pagesInUse(self.core.schema.all)
             if pages <= aim &+ attempt.owedPages { break }
             let small = try self.totals(of: .small, attempt, transaction)

@@ -9,7 +9,7 @@ extension DiskWriter {
         let schema = self.core.schema
         var deleted = 0
         for id in try self.ids(in: schema.garbage, passesHeld: true, transaction) {
-            if deleted > 0, budget.isSpent { break }
+            guard budget.goesOn(after: deleted) else { break }
             // A look-up with a snapshot from before its removal may be about to hold it: it gets it
             // before this, or not at all.
             if !self.core.leaves(id) { continue }
@@ -64,7 +64,7 @@ extension DiskWriter {
             var count = 0
             let start = SegmentKey(id: id, index: 0).bytes
             var goesOn = try cursor.seek(atOrAfter: start.span, isOurs) ?? false
-            while goesOn, count == 0 || !budget.isSpent {
+            while goesOn, budget.goesOn(after: count) {
                 try cursor.delete()
                 budget.pages -= max(1, pages)
                 count += 1

@@ -160,7 +160,7 @@ extension DiskWriter {
             deadline: started + max(self.core.configuration.reclaimTime, started - attempt.began))
         let collected = try self.collectGarbage(transaction, &budget)
         // What took all of the time was garbage, and there may be more.
-        guard self.isEvicting || bound != nil, collected == 0 || !budget.isSpent else {
+        guard self.isEvicting || bound != nil, budget.goesOn(after: collected) else {
             return collected
         }
         return try collected

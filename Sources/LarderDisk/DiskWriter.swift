@@ -163,7 +163,8 @@ struct DiskWriter {
         let steadyDue = ContinuousClock.now + Self.steadyTime
         self.steadyDue = steadyDue
         self.setAlarm()
-        self.learnKeys(holding: self.core.statistics.disk?.objects ?? 0)
+        // Nothing is taken for empty that is not known to be.
+        if let disk = self.core.statistics.disk { self.learnKeys(holding: disk.objects) }
         self.recover()
         while self.turn() {}
         let isUsable = self.mending.trouble == nil && self.core.file.trouble == nil

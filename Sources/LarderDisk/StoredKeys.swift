@@ -73,7 +73,7 @@ final class StoredKeys: Sendable {
                 state.exchangesAtBegin = state.exchanges
                 return nil
             }
-            return state.whole.replaced(by: filter)
+            return exchange(&state.whole, with: filter)
         }
         withExtendedLifetime(old) {}
         return isFilled ? nil : filter
@@ -97,7 +97,7 @@ final class StoredKeys: Sendable {
         // Let go of out of the lock, which every look-up takes: it may be large.
         let old = self.state.withLock { state -> KeyFilter? in
             guard let filter = state.growing.take() else { return nil }
-            if isWhole { return state.whole.replaced(by: filter) }
+            if isWhole { return exchange(&state.whole, with: filter) }
             // Where another file has come meanwhile, it may be read.
             state.hasFailed = state.exchanges == state.exchangesAtBegin
             return filter
@@ -113,13 +113,5 @@ final class StoredKeys: Sendable {
             state.hasFailed = false
             state.exchanges &+= 1
         }
-    }
-}
-
-extension Optional {
-    /// Puts a value in, and gives what was there.
-    fileprivate mutating func replaced(by value: Wrapped) -> Wrapped? {
-        defer { self = value }
-        return self
     }
 }
