@@ -101,6 +101,25 @@ package struct FilePath: SettingText, Hashable {
     package var settingText: String { self.text }
 }
 
+/// The path of a Unix socket.
+package struct SocketPath: SettingText, Hashable {
+    package let text: String
+
+    package static var kind: String { FilePath.kind }
+    package static var expectation: String {
+        "an absolute path of at most \(ListenAddress.longestSocketPath) bytes"
+    }
+
+    package init(settingText text: String) throws(SettingTextProblem) {
+        self.text = try FilePath(settingText: text).text
+        guard text.utf8.count <= ListenAddress.longestSocketPath else {
+            throw SettingTextProblem("is too long for a socket")
+        }
+    }
+
+    package var settingText: String { self.text }
+}
+
 /// Permissions of a Unix socket, in octal: `0600`.
 package struct FileMode: SettingText, Hashable {
     package let bits: UInt16

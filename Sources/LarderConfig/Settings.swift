@@ -27,7 +27,7 @@ package struct Settings: Sendable, Equatable {
     /// nil: one for each core.
     package var eventLoops: Int?
     package var transferThreads = 1
-    package var controlSocket: FilePath?
+    package var controlSocket: SocketPath?
     package var dumpsCore = false
 
     package init() {}

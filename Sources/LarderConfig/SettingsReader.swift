@@ -100,6 +100,12 @@ struct SettingsReader {
 
     private mutating func readListeners(_ node: Node) {
         self.readList(node, "listeners", by: SettingsTable.listener, \.listeners, .init())
+        if self.settings.listeners.isEmpty {
+            self.report(
+                node,
+                "listeners: there is none; leave it out for the default, or name one, such as "
+                    + "\"- address: 127.0.0.1:3128\"")
+        }
     }
 
     /// Reads a list of sections.

@@ -18,7 +18,8 @@ package final class LogWriter: Sendable {
     package enum Notice: Sendable, Equatable {
         /// The queue is full, and lines are being lost; told when that begins.
         case losing
-        /// Lines were lost because the queue was full; told once they fit again.
+        /// Lines were lost because the queue was full, or the sink failed; told once they fit, or it works,
+        /// again.
         case lost(UInt64)
         /// The sink failed with this `errno`; told once until it works again.
         case failed(CInt)
@@ -69,6 +70,8 @@ package final class LogWriter: Sendable {
     private final class Desk: @unchecked Sendable {
         let sink: any LogSink
         var isFailing = false
+        /// Lines lost since it fails.
+        var lost: UInt64 = 0
         /// The thread will look into the queue when a time has passed.
         var hasTimer = false
         /// Empty, with room for the next lines.
@@ -242,10 +245,15 @@ extension LogWriter {
     private func write(_ lines: Span<UInt8>) {
         guard !lines.isEmpty else { return }
         let failure = self.desk.sink.write(lines)
-        if let failure {
-            self.queue.withLock { $0.lostInAll += failure.lost }
-            if !self.desk.isFailing { self.notice(.failed(failure.code)) }
-        }
+        let wasFailing = self.desk.isFailing
         self.desk.isFailing = failure != nil
+        guard let failure else {
+            if self.desk.lost > 0 { self.notice(.lost(self.desk.lost)) }
+            self.desk.lost = 0
+            return
+        }
+        self.queue.withLock { $0.lostInAll += failure.lost }
+        self.desk.lost += failure.lost
+        if !wasFailing { self.notice(.failed(failure.code)) }
     }
 }

@@ -217,6 +217,8 @@ struct ProxyParts {
                     + "in AmbientCapabilities= and in CapabilityBoundingSet=, which is empty in "
                     + "larder.service), or \(other)")
         case (.badAddress, _): return DaemonError(.unavailable, "\(cause); \(other)")
+        case (.notSocket, _):
+            return DaemonError(.cannotCreate, "\(cause); see what it is and remove it, or \(other)")
         default:
             return DaemonError(.unavailable, "\(cause); stop whoever listens there, or \(other)")
         }

@@ -53,7 +53,7 @@ package struct PurgeFilter: Sendable {
             if let key = self.key(isSplit: true) {
                 store.removeWithSearch(key) { continuation.resume(returning: $0) }
             } else {
-                store.removeAll(where: self.matches) { continuation.resume(returning: $0) }
+                store.removeAll(in: self.selection) { continuation.resume(returning: $0) }
             }
         }
     }
@@ -71,10 +71,10 @@ package struct PurgeFilter: Sendable {
             if let key = self.key(isSplit: isSplit) {
                 first.remove(key) { continuation.resume(returning: $0) }
             } else {
-                first.removeAll(where: self.matches) { continuation.resume(returning: $0) }
+                first.removeAll(in: self.selection) { continuation.resume(returning: $0) }
             }
         }
-        for session in sessions.dropFirst() { session.forgetFetches(where: self.matches) }
+        for session in sessions.dropFirst() { session.forgetFetches(in: self.selection) }
         return removed
     }
 
@@ -82,6 +82,12 @@ package struct PurgeFilter: Sendable {
     private func key(isSplit: Bool) -> CacheKey? {
         guard case .uri(let uri) = self.test, self.partition != nil || !isSplit else { return nil }
         return CacheKey(method: .get, uri: uri, partition: self.partition ?? "")
+    }
+
+    /// What a walk through the whole store is to remove.
+    private var selection: KeySelection {
+        if case .all = self.test, self.partition == nil { return .all }
+        return .matching(self.matches)
     }
 
     package func matches(_ key: CacheKey) -> Bool {

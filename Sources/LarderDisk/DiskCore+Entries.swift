@@ -6,12 +6,21 @@ import Synchronization
 extension DiskCore {
     /// One that held a body has let it go.
     func letGo(of id: ObjectID) {
-        let wasInTheWay = self.entries.withLock { $0.release(id) }
+        let (wasInTheWay, former) = self.entries.withLock { entries in
+            (entries.release(id), entries.takeFormerFile(of: id))
+        }
+        // It may be closed here: not with the lock held.
+        withExtendedLifetime(former) {}
         // The writer has waited for this. Where it has not looked for room since, it need not be
         // woken: it looks after each batch.
         if wasInTheWay, self.hasReclaimed.exchange(false, ordering: .sequentiallyConsistent) {
             self.mailbox.nudge()
         }
+    }
+
+    /// The file in which a held body lies.
+    func file(of id: ObjectID) -> CacheFile {
+        self.entries.withLock { $0.formerFile(of: id) } ?? self.file
     }
 
     /// Whether a body is held, asked by the writer that wants its room: it is woken when that is let go

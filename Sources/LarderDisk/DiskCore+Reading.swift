@@ -52,7 +52,7 @@ extension DiskCore {
         var result = SegmentsRead()
         guard !range.isEmpty else { return result }
         defer { self.touchedTrees(1, waits: waits) }
-        let environment = self.environment
+        let environment = self.file(of: id).environment
         do throws(LMDBError) {
             try environment.read { (transaction) throws(LMDBError) in
                 let last = Segment.index(of: range.upperBound - 1)
@@ -124,8 +124,9 @@ extension DiskCore {
         guard !range.isEmpty else { return }
         var runs: [Range<UInt64>] = []
         let indices = Segment.index(of: range.lowerBound)...Segment.index(of: range.upperBound - 1)
+        let environment = self.file(of: id).environment
         // A failure of the hint is found again by the reading.
-        try? self.environment.read { (transaction) throws(LMDBError) in
+        try? environment.read { (transaction) throws(LMDBError) in
             for index in indices {
                 let key = SegmentKey(id: id, index: index).bytes
                 guard
@@ -144,7 +145,7 @@ extension DiskCore {
             }
         }
         for run in runs {
-            self.environment.willNeed(
+            environment.willNeed(
                 offset: run.lowerBound, length: run.upperBound - run.lowerBound)
         }
     }

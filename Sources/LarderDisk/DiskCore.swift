@@ -119,7 +119,8 @@ final class DiskCore: Sendable {
     /// Goes on with another file.
     ///
     /// The writer's thread alone calls it, between two transactions.
-    func exchange(_ file: CacheFile) {
+    func exchange(_ opened: OpenedCache) {
+        let file = CacheFile(opened, residentBound: self.configuration.residentBound.bytes)
         // The old one may be closed when it is released: not with the lock held.
         let old = self.current.withLock { current in
             defer { current = file }

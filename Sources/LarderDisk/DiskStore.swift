@@ -260,10 +260,9 @@ package final class DiskStore: ObjectStore {
     }
 
     package func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        RemovalWalk(core: self.core, matches: matches, completion: completion).start()
+        RemovalWalk(core: self.core, selection, completion).start()
     }
 
     /// Waits for what is being committed.

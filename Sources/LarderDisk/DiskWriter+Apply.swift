@@ -51,6 +51,8 @@ extension DiskWriter {
             try self.remove(keys, completion, &attempt, transaction)
         case .removeExactly(let keys, _, let completion):
             try self.remove(keys, completion, &attempt, transaction)
+        case .removeAll(let walk):
+            attempt.effects.append(.removesAll(walk))
         case .groups:
             break  // Written with each batch, whatever became of the last one.
         case .giveUp(let file, let completion):

@@ -112,7 +112,7 @@ extension DiskWriter {
                 attempt.writesGhosts = writesGhosts
                 for command in batch { try self.apply(command, &attempt, transaction) }
                 // At least one, however long it took to begin.
-                while takesMore, attempt.cost < limit,
+                while takesMore, attempt.cost < limit, batch.last?.endsBatch != true,
                     batch.isEmpty || ContinuousClock.now - started < Self.batchTime,
                     let command = self.core.mailbox.take()
                 {
@@ -159,6 +159,7 @@ extension DiskWriter {
             case .removed(let count, let completion): completion(count)
             case .reached(let completion): completion()
             case .givenUp(let file, let completion): completion(self.giveUp(file))
+            case .removesAll(let walk): self.removeAll(walk)
             }
         }
     }

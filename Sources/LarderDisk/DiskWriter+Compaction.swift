@@ -120,26 +120,8 @@ extension DiskWriter {
     private mutating func install(
         _ environment: Environment, _ schema: Schema
     ) throws(LMDBError) {
-        let core = self.core
-        let opened = try OpenedCache.describe(
-            environment, schema, core.files, OpenedCache.capacity(core.configuration),
-            core.clock())
-        guard let opened else {
-            throw LMDBError(.corrupted, operation: "the smaller file cannot be read back")
-        }
-        core.isExchanging.store(true, ordering: .sequentiallyConsistent)
-        defer { core.isExchanging.store(false, ordering: .sequentiallyConsistent) }
-        do throws(LMDBError) {
-            try core.files.installNext()
-        } catch {
-            // The table of readers may be the new one's already, where others look for it.
-            _ = core.file.note(.panicked(error))
-            throw error
-        }
-        core.exchange(
-            CacheFile(opened, residentBound: core.configuration.residentBound.bytes))
+        self.pages = try self.core.exchange(for: environment, schema).pages
         self.forgetFragmentation()
-        self.pages = opened.pages
         self.publish()
     }
 
@@ -174,5 +156,32 @@ extension DiskWriter {
             cause: "the copy takes \(ByteCount(needed)) beside it, and the disk has "
                 + "\(ByteCount(free)) free",
             remedy: "free \(ByteCount(needed - free)) more, or lower the cache's capacity")
+    }
+}
+
+extension DiskCore {
+    /// Gives a new file, whole and on the disk, the name of the one in use, and goes on with it.
+    ///
+    /// The writer's thread alone calls it, between two transactions.
+    @discardableResult
+    func exchange(
+        for environment: Environment, _ schema: Schema
+    ) throws(LMDBError) -> OpenedCache {
+        let opened = try OpenedCache.describe(
+            environment, schema, self.files, OpenedCache.capacity(self.configuration), self.clock())
+        guard let opened else {
+            throw LMDBError(.corrupted, operation: "the new file cannot be read back")
+        }
+        self.isExchanging.store(true, ordering: .sequentiallyConsistent)
+        defer { self.isExchanging.store(false, ordering: .sequentiallyConsistent) }
+        do throws(LMDBError) {
+            try self.files.installNext()
+        } catch {
+            // The table of readers may be the new one's already, where others look for it.
+            _ = self.file.note(.panicked(error))
+            throw error
+        }
+        self.exchange(opened)
+        return opened
     }
 }

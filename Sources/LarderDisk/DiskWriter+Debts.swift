@@ -109,6 +109,7 @@ extension DiskWriter {
                 } else {
                     completion?(keys.count)
                 }
+            case .removeAll(let walk): self.removeAll(walk)
             case .groups:
                 // Still in the table: written with the next batch that succeeds.
                 self.acknowledge {}

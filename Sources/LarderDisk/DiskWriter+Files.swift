@@ -99,17 +99,13 @@ extension DiskWriter {
     private mutating func replaceFile(because reason: String) throws(LMDBError) {
         let core = self.core
         let files = core.files
-        // Counters go on, and ids are never used again.
-        var meta = self.meta
-        meta.nextID = core.nextID
-        meta.bodyBytes = 0
-        meta.smallBytes = 0
-        meta.mainBytes = 0
+        let meta = self.emptyMeta
         var isThere = false
         let opened = try OpenedCache.make(
             files, core.configuration, meta: meta, now: core.clock()
         ) { () throws(LMDBError) in isThere = try self.takeAway(because: reason) }
-        self.goOn(with: opened, meta: meta)
+        core.exchange(opened)
+        self.begin(meta)
         if !isThere { core.report(.lost(reason: "it was deleted while it was in use")) }
     }
 
@@ -124,10 +120,19 @@ extension DiskWriter {
         return true
     }
 
-    private mutating func goOn(with opened: OpenedCache, meta: StoreMeta) {
+    /// What a new file that holds nothing begins with: counters go on, and ids are never used again.
+    var emptyMeta: StoreMeta {
+        var meta = self.meta
+        meta.nextID = self.core.nextID
+        meta.bodyBytes = 0
+        meta.smallBytes = 0
+        meta.mainBytes = 0
+        return meta
+    }
+
+    /// Goes on with a new file that holds nothing, which has just taken the place of another.
+    mutating func begin(_ meta: StoreMeta) {
         let core = self.core
-        core.exchange(
-            CacheFile(opened, residentBound: core.configuration.residentBound.bytes))
         // What is owed, hidden or noted concerns what is gone.
         core.entries.withLock { $0.removedAll() }
         core.uses.clear()
@@ -167,8 +172,7 @@ extension DiskWriter {
                 ? LMDBError(.panic, number: error.number, operation: "reopen") : error
         }
         guard let opened else { return false }
-        core.exchange(
-            CacheFile(opened, residentBound: core.configuration.residentBound.bytes))
+        core.exchange(opened)
         self.meta = opened.meta
         self.isStuck = false
         // What was being stored has ended; what it wrote is garbage.

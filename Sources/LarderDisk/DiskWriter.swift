@@ -103,6 +103,8 @@ struct DiskWriter {
         case removed(Int, @Sendable (Int) -> Void)
         case reached(@Sendable () -> Void)
         case givenUp(CacheFile, @Sendable (Bool) -> Void)
+        /// All that is stored is to go.
+        case removesAll(RemovalWalk)
     }
 
     let core: DiskCore

@@ -15,6 +15,8 @@ import Synchronization
 struct EntryVisibility {
     /// How many hold each body: none of its segments is deleted before they have let go.
     private var holds: [ObjectID: Int] = [:]
+    /// Held bodies of a file that an empty one took the place of: they are read there.
+    private var former: [ObjectID: CacheFile] = [:]
     /// Held entries that the writer came upon when it wanted room.
     private var met: Set<ObjectID> = []
     /// Whose bodies the writer's transaction deletes, should it be committed.
@@ -55,6 +57,17 @@ struct EntryVisibility {
         let count = (self.holds[id] ?? 1) - 1
         self.holds[id] = count > 0 ? count : nil
         return count <= 0 && self.met.remove(id) != nil
+    }
+
+    /// The file that was kept for a body which nobody holds any more: it may be closed by being let go of.
+    mutating func takeFormerFile(of id: ObjectID) -> CacheFile? {
+        if self.former.isEmpty || self.isHeld(id) { return nil }
+        return self.former.removeValue(forKey: id)
+    }
+
+    /// The file in which a held body lies, where that is not the one in use.
+    func formerFile(of id: ObjectID) -> CacheFile? {
+        self.former.isEmpty ? nil : self.former[id]
     }
 
     func isHeld(_ id: ObjectID) -> Bool { self.holds[id] != nil }
@@ -106,6 +119,24 @@ struct EntryVisibility {
     /// Hides all that is stored, for good.
     mutating func hideAll(below id: ObjectID) {
         self.hiddenBelow = id
+    }
+
+    /// Nothing with an id below `id` is found any more, until ``removedAll()`` or ``stays(_:)`` comes;
+    /// gives what is held, to which nothing is added then but what has not been written.
+    mutating func leaves(below id: ObjectID) -> [ObjectID] {
+        self.hiddenBelow = id
+        return Array(self.holds.keys)
+    }
+
+    /// These bodies are read in `file` for as long as they are held, though another one is in use.
+    mutating func keep(_ file: CacheFile, for ids: [ObjectID]) {
+        for id in ids where self.isHeld(id) && self.former[id] == nil { self.former[id] = file }
+    }
+
+    /// A file stays in use that was to be left.
+    mutating func stays(_ file: CacheFile) {
+        self.hiddenBelow = nil
+        self.former = self.former.filter { $0.value !== file }
     }
 
     /// All that was stored of these keys is removed.

@@ -86,8 +86,7 @@ struct OpenedCache {
         files.removeReaderTable()
         report(
             .discarded(
-                reason: "responses were removed while the disk refused to write, "
-                    + "and are still in it"))
+                reason: "responses were removed that could not be taken out of it"))
     }
 
     /// What speaks against giving the file to LMDB; nil where nothing does.

@@ -3,23 +3,27 @@ import LarderPolicy
 import LarderStore
 import Synchronization
 
-/// Removes all entries whose key matches and that were there before, a bounded part at a time.
+/// Removes all entries in a selection that were there before, a bounded part at a time.
 ///
-/// Reads keys in a short transaction on a reader thread, asks the predicate outside of it, hands
-/// what matches to the writer, and goes on when that is committed.
+/// Reads keys in a short transaction on a reader thread, asks for each whether it is selected outside of
+/// it, hands what is to the writer, and goes on when that is committed. Where all is to go, the writer is
+/// asked for an empty file first.
+///
+/// As the store closes, what is left of a selection stays, and who asked is told so
+/// (``DiskCore/unkeptRemoval``): it may be a few of very many. Where all is to go, there is nothing to
+/// lose, and it goes with the next opening at the latest (``WalksUnderWay``).
 struct RemovalWalk: Sendable {
-    let core: DiskCore
-    let matches: @Sendable (CacheKey) -> Bool
-    let completion: @Sendable (Int) -> Void
+    private let core: DiskCore
+    private let selection: KeySelection
+    private let completion: @Sendable (Int) -> Void
     /// No response that began to be stored before it had this id, or one above.
-    private let bound: UInt64
+    let bound: UInt64
 
     init(
-        core: DiskCore, matches: @escaping @Sendable (CacheKey) -> Bool,
-        completion: @escaping @Sendable (Int) -> Void
+        core: DiskCore, _ selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         self.core = core
-        self.matches = matches
+        self.selection = selection
         self.completion = completion
         self.bound = core.nextID
     }
@@ -28,8 +32,16 @@ struct RemovalWalk: Sendable {
 
     /// Begins; once.
     func start() {
+        guard self.isAll else { return self.walk() }
         self.core.walks.withLock { $0.began() }
-        self.step(after: nil, removed: 0)
+        if self.core.mailbox.post(.removeAll(self)) != .accepted { self.cutShort(0) }
+    }
+
+    /// Goes from one entry to the next.
+    func walk() { self.step(after: nil, removed: 0) }
+
+    private var isAll: Bool {
+        if case .all = self.selection { true } else { false }
     }
 
     /// Goes on with the entries behind `place`, `removed` having gone before.
@@ -42,13 +54,16 @@ struct RemovalWalk: Sendable {
         if !isTaken { self.cutShort(removed) }
     }
 
-    private func end(_ removed: Int) {
-        self.core.walks.withLock { $0.ended() }
+    /// Tells that all is done; once.
+    func end(_ removed: Int) {
+        if self.isAll { self.core.walks.withLock { $0.ended() } }
         self.completion(removed)
     }
 
     private func cutShort(_ removed: Int) {
-        self.core.walkCutShort { self.completion(removed) }
+        if self.isAll { return self.core.walkCutShort { self.completion(removed) } }
+        self.core.walks.withLock { $0.lost() }
+        self.completion(removed)
     }
 
     private func run(after place: ObjectKey?, _ removed: Int, _ tries: WalkTries) {
@@ -78,7 +93,7 @@ struct RemovalWalk: Sendable {
         guard let last = part.last else { return self.end(removed) }
         // What is damaged is no loss, and may be what was meant.
         let doomed = part.filter { name, key in
-            name.id.rawValue < self.bound && (key.map(self.matches) ?? true)
+            name.id.rawValue < self.bound && (key.map(self.selection.contains) ?? true)
         }.map { $0.0 }
         guard !doomed.isEmpty else { return self.step(after: last.0, removed: removed) }
         let command = WriteCommand.removeExactly(doomed, isPromise: true) { count in

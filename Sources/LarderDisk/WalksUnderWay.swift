@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Removals whose walks through all entries have begun and are not over.
+/// Removals of all that is stored, or of all that is younger than a moment, that have begun and are not
+/// over.
 ///
 /// ```
 /// began ─▶ ended

@@ -38,6 +38,8 @@ enum WriteCommand: Sendable {
     case remove(CacheKey, ids: [ObjectID]?, (@Sendable (Int) -> Void)?)
     /// Where it is a promise, it is kept across a restart, too, though the disk refuses it now.
     case removeExactly([ObjectKey], isPromise: Bool, (@Sendable (Int) -> Void)?)
+    /// Removes all that is stored, by way of an empty file where one can be had.
+    case removeAll(RemovalWalk)
     /// Groups were invalidated: the table knows which.
     case groups
     /// What was to be removed cannot be found any more: all that is stored in a file goes.
@@ -62,7 +64,8 @@ enum WriteCommand: Sendable {
             Self.ownBytes + sink.headBytes + draft.trailers.bytes.count
                 + (draft.last?.length ?? 0)
         case .update(_, let head, _): Self.ownBytes + head.bytes
-        case .abandon, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: Self.ownBytes
+        case .abandon, .remove, .removeExactly, .removeAll, .groups, .giveUp, .mend, .barrier:
+            Self.ownBytes
         }
     }
 
@@ -70,7 +73,7 @@ enum WriteCommand: Sendable {
     var mayBeRefused: Bool {
         switch self {
         case .segment, .commit, .update: true
-        case .abandon, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: false
+        case .abandon, .remove, .removeExactly, .removeAll, .groups, .giveUp, .mend, .barrier: false
         }
     }
 
@@ -81,7 +84,7 @@ enum WriteCommand: Sendable {
         switch self {
         case .segment(let sink, _), .commit(let sink, _):
             if case .new(_, let replacing) = sink.role { replacing.isEmpty } else { false }
-        case .groups, .giveUp, .barrier: true
+        case .removeAll, .groups, .giveUp, .barrier: true
         case .abandon, .update, .remove, .removeExactly, .mend: false
         }
     }
@@ -90,8 +93,15 @@ enum WriteCommand: Sendable {
     var stores: Bool {
         switch self {
         case .segment, .commit: true
-        case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: false
+        case .abandon, .update, .remove, .removeExactly, .removeAll, .groups, .giveUp, .mend,
+            .barrier:
+            false
         }
+    }
+
+    /// Whether what is posted after it is to find what it has done, which it does once it is committed.
+    var endsBatch: Bool {
+        if case .removeAll = self { true } else { false }
     }
 
     /// What applying it writes, about: whole pages, those of the trees that it changes among them.
@@ -100,7 +110,9 @@ enum WriteCommand: Sendable {
         case .segment(_, let draft): Segment.pages(ofPayload: draft.length) * Segment.pageSize + 512
         case .commit(_, let draft):
             (Segment.pages(ofPayload: draft.last?.length ?? 0) + 1) * Segment.pageSize
-        case .abandon, .update, .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: 512
+        case .abandon, .update, .remove, .removeExactly, .removeAll, .groups, .giveUp, .mend,
+            .barrier:
+            512
         }
     }
 
@@ -115,7 +127,7 @@ enum WriteCommand: Sendable {
         case .segment: min(limit, 16 * self.cost)
         case .update(_, let head, _) where head.isInvalidated: limit
         case .update, .abandon: self.cost
-        case .remove, .removeExactly, .groups, .giveUp, .mend, .barrier: limit
+        case .remove, .removeExactly, .removeAll, .groups, .giveUp, .mend, .barrier: limit
         }
     }
 }

@@ -123,13 +123,12 @@ extension DiskTier {
     }
 
     func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         self.withDisk(removing: true) { disk in
             guard let disk else { return self.answerRemoval { completion(0) } }
             // What was told to be stored is among it.
-            disk.flush { disk.removeAll(where: matches, completion) }
+            disk.flush { disk.removeAll(in: selection, completion) }
         }
     }
 

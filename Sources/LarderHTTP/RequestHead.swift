@@ -39,8 +39,8 @@ extension RequestTarget {
     /// Checks `Host` (RFC 9112 §3.2): one valid line, absent only in HTTP/1.0, the same authority
     /// as the target's where that has one.
     ///
-    /// RFC 9112 §3.2.2 lets a proxy ignore a `Host` that differs. We refuse: no honest client
-    /// sends it, and whoever reads the other of the two sees another request.
+    /// RFC 9112 §3.2.2 has a proxy ignore a `Host` that differs. We refuse, against its letter: no honest
+    /// client sends it, and whoever reads the other of the two sees another request.
     func checkHost(in fields: Fields, _ version: HTTPVersion) throws(HeadError) {
         var only: Fields.Line?
         for line in fields.lines where line.known == .host {

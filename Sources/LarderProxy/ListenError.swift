@@ -1,4 +1,5 @@
 import NIOCore
+import NIOPosix
 
 #if canImport(Glibc)
     import Glibc
@@ -13,6 +14,8 @@ package struct ListenError: Error, Sendable, Equatable, CustomStringConvertible 
         /// No such address on this machine, or a name that does not resolve.
         case badAddress
         case permissionDenied
+        /// Something that is no socket lies where one is to be.
+        case notSocket
         case draining
         case other
     }
@@ -28,6 +31,11 @@ package struct ListenError: Error, Sendable, Equatable, CustomStringConvertible 
     }
 
     init(_ error: any Error, address: ListenAddress) {
+        if error is UnixDomainSocketPathWrongType {
+            self.init(
+                .notSocket, address: address, detail: "something that is no socket lies there")
+            return
+        }
         guard let error = error as? IOError else {
             self.init(
                 error is SocketAddressError ? .badAddress : .other, address: address,

@@ -106,9 +106,12 @@ extension ClientExchange {
     private func taking(from response: Filling.Response, within reach: UInt64) -> Taking? {
         if let part = response.part {
             // What is fetched as the whole may bring a part, too: the range of another client, which a
-            // validation in the background keeps.
+            // validation in the background keeps. And an origin may send another range than it was asked
+            // for, which is no answer to who did not ask it (RFC 9111 §3.3).
             guard reach == .max, self.mayReuse(part.whole),
-                let range = part.extent?.ranges.first
+                let extent = part.extent, let range = extent.ranges.first,
+                let set = RangeSet(of: self.request.fields), set.ranges.count == 1,
+                set.ranges[0].asks(for: range, of: extent.completeLength)
             else { return nil }
             return Taking(
                 head: part, outcome: .partial(range), length: range.upperBound,
@@ -135,6 +138,17 @@ extension ByteRange {
         switch self {
         case .from(let first, _): first <= count
         case .suffix: false
+        }
+    }
+
+    /// Whether a representation has nothing but these bytes of what it asks for; false where its length
+    /// would tell and is not known.
+    fileprivate func asks(for range: Range<UInt64>, of completeLength: UInt64?) -> Bool {
+        if let completeLength { return self.resolve(length: completeLength) == range }
+        switch self {
+        case .from(let first, through: let last?):
+            return first == range.lowerBound && last == range.upperBound &- 1
+        case .from(_, through: nil), .suffix: return false
         }
     }
 }

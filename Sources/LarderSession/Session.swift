@@ -216,20 +216,19 @@ package final class Session: ExchangeSession {
         self.fillings.forget(key)
     }
 
-    /// Removes all stored responses of every key that `matches`.
+    /// Removes all stored responses of every key in `selection`.
     package func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
-        self.store.removeAll(where: matches) { removed in
-            self.fillings.forget(where: matches)
+        self.store.removeAll(in: selection) { removed in
+            self.forgetFetches(in: selection)
             completion(removed)
         }
     }
 
-    /// Lets no later request join a fetch for a key that `matches`: what another session over the same
+    /// Lets no later request join a fetch for a key in `selection`: what another session over the same
     /// store has removed must not come from here.
-    package func forgetFetches(where matches: (CacheKey) -> Bool) {
-        self.fillings.forget(where: matches)
+    package func forgetFetches(in selection: KeySelection) {
+        self.fillings.forget(where: selection.contains)
     }
 }

@@ -70,11 +70,10 @@ extension MemoryStore {
     }
 
     package func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         let removal = PendingRemoval(completion)
-        self.sweep(where: matches, removal)
+        self.sweep(selection, removal)
         removal.settle()
     }
 }

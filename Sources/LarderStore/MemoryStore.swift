@@ -21,7 +21,7 @@ package final class MemoryStore: ObjectStore {
     /// A removal by predicate: applies to everything asked for before its mark.
     struct Sweep: Sendable {
         let mark: UInt64
-        let matches: @Sendable (CacheKey) -> Bool
+        let selection: KeySelection
     }
 
     private struct Sweeps {
@@ -133,7 +133,9 @@ package final class MemoryStore: ObjectStore {
             let sweeps = self.sweeps.withLock { $0 }
             if sweeps.floor > begun.rawValue { return .refused(.removed) }
             let later = sweeps.last.filter { $0.mark > begun.rawValue }
-            if later.contains(where: { $0.matches(key.key) }) { return .refused(.removed) }
+            if later.contains(where: { $0.selection.contains(key.key) }) {
+                return .refused(.removed)
+            }
             let seen = max(begun.rawValue, sweeps.last.last?.mark ?? 0)
             // nil: a sweep that we have not asked has come to this part meanwhile.
             let admission: Admission<R>? = self.withShard(of: key) { shard in
@@ -148,17 +150,15 @@ package final class MemoryStore: ObjectStore {
         }
     }
 
-    /// Removes what `matches` from memory, in bounded steps, and dooms what is about to land.
+    /// Removes a selection from memory, in bounded steps, and dooms what is about to land.
     ///
     /// - Parameters:
     ///   - removal: gets the number removed here of which the lower tier has no copy, and waits for
     ///     the landings.
-    func sweep(
-        where matches: @escaping @Sendable (CacheKey) -> Bool, _ removal: PendingRemoval
-    ) {
+    func sweep(_ selection: KeySelection, _ removal: PendingRemoval) {
         let mark = self.sweeps.withLock { sweeps in
             let mark = self.newMark()
-            sweeps.last.append(Sweep(mark: mark, matches: matches))
+            sweeps.last.append(Sweep(mark: mark, selection: selection))
             if sweeps.last.count > 16 { sweeps.floor = sweeps.last.removeFirst().mark }
             return mark
         }
@@ -167,10 +167,10 @@ package final class MemoryStore: ObjectStore {
                 shard.sweptMark = max(shard.sweptMark, mark)
                 return shard.lower.landings
             }
-            let doomed = landings.all.filter { matches($0.key.key) }.map(\.ticket)
+            let doomed = landings.all.filter { selection.contains($0.key.key) }.map(\.ticket)
             part.shard.withLock { $0.lower.landings.doom(doomed, for: removal) }
             var start = 0
-            while let next = self.sweepStep(part, from: start, mark, matches, removal) {
+            while let next = self.sweepStep(part, from: start, mark, selection, removal) {
                 start = next
             }
         }
@@ -178,14 +178,14 @@ package final class MemoryStore: ObjectStore {
 
     /// One step of a sweep: 256 slots from `start`; the next start, or nil at the end.
     private func sweepStep(
-        _ part: Part, from start: Int, _ mark: UInt64, _ matches: (CacheKey) -> Bool,
+        _ part: Part, from start: Int, _ mark: UInt64, _ selection: KeySelection,
         _ removal: PendingRemoval
     ) -> Int? {
         let (found, count) = part.shard.withLock { shard in
             let range = start..<min(start + 256, max(start, shard.slotCount))
             return (range.compactMap { shard.entry(at: $0)?.object.name }, shard.slotCount)
         }
-        let doomed = found.filter { matches($0.key) }
+        let doomed = found.filter { selection.contains($0.key) }
         if !doomed.isEmpty {
             let removed = part.shard.withLock { shard in
                 doomed.count { name in
@@ -204,7 +204,7 @@ package final class MemoryStore: ObjectStore {
     func isSwept(_ key: CacheKey, since begun: RemovalMark) -> Bool {
         let sweeps = self.sweeps.withLock { $0 }
         return sweeps.floor > begun.rawValue
-            || sweeps.last.contains { $0.mark > begun.rawValue && $0.matches(key) }
+            || sweeps.last.contains { $0.mark > begun.rawValue && $0.selection.contains(key) }
     }
 
     /// Whether there certainly was no removal by predicate after `begun`, of whatever keys, and none is
@@ -217,10 +217,10 @@ package final class MemoryStore: ObjectStore {
     }
 
     /// A removal by predicate begins in the lower tier; gives the mark that ends it.
-    func beganSweepBelow(_ matches: @escaping @Sendable (CacheKey) -> Bool) -> UInt64 {
+    func beganSweepBelow(_ selection: KeySelection) -> UInt64 {
         self.sweeps.withLock { sweeps in
             let mark = self.newMark()
-            sweeps.active.append(Sweep(mark: mark, matches: matches))
+            sweeps.active.append(Sweep(mark: mark, selection: selection))
             return mark
         }
     }
@@ -231,7 +231,7 @@ package final class MemoryStore: ObjectStore {
 
     /// Whether a removal by predicate that covers `key` is under way in the lower tier.
     func isBeingSweptBelow(_ key: CacheKey) -> Bool {
-        self.sweeps.withLock { $0.active }.contains { $0.matches(key) }
+        self.sweeps.withLock { $0.active }.contains { $0.selection.contains(key) }
     }
 
     // MARK: ObjectStore

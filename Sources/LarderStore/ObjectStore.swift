@@ -197,12 +197,12 @@ package protocol ObjectStore: AnyObject, Sendable {
     func remove(
         _ key: CacheKey, begun: RemovalMark, _ completion: @escaping @Sendable (Int) -> Void
     ) -> RemovalMark
-    /// Removes every response whose key `matches`; `completion` gets the number removed.
+    /// Removes every response whose key is in `selection`; `completion` gets the number removed.
     ///
-    /// Walks the whole store in bounded steps; other work goes on meanwhile.
+    /// Walks the whole store in bounded steps, unless all is meant; other work goes on meanwhile. A store
+    /// that is closed before it is done may keep what is left, and says so (``unkeptRemoval``).
     func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void)
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void)
     /// Why what was removed may come back with the next process; nil where nothing will.
     ///
     /// One answer for all removals, as what can no longer be told of one entry is told of the whole
@@ -264,6 +264,14 @@ extension ObjectStore {
 
     package func update(_ id: ObjectID, of key: CacheKey, head: StoredHead) {
         self.update(id, of: key, head: head, written: nil)
+    }
+
+    /// Removes every response whose key `matches`; `completion` gets the number removed.
+    package func removeAll(
+        where matches: @escaping @Sendable (CacheKey) -> Bool,
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) {
+        self.removeAll(in: .matching(matches), completion)
     }
 
     package func extend(

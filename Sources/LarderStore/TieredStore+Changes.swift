@@ -200,19 +200,18 @@ extension TieredStore {
     }
 
     package func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         guard let disk = self.disk else {
             return self.memory.removeAll(
-                where: matches, self.afterNoting(completion) ?? completion)
+                in: selection, self.afterNoting(completion) ?? completion)
         }
-        let sweep = self.memory.beganSweepBelow(matches)
+        let sweep = self.memory.beganSweepBelow(selection)
         let removal = PendingRemoval { removed in
             self.memory.endedSweepBelow(sweep)
             completion(removed)
         }
-        self.memory.sweep(where: matches, removal)
-        disk.removeAll(where: matches) { removal.settle(adding: $0) }
+        self.memory.sweep(selection, removal)
+        disk.removeAll(in: selection) { removal.settle(adding: $0) }
     }
 }

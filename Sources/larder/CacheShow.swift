@@ -19,6 +19,12 @@ struct CacheShow: AsyncParsableCommand {
     @Flag(help: "Print one JSON object a line.")
     var json = false
 
+    func validate() throws {
+        guard !self.body || !self.json else {
+            throw ValidationError("--body writes the body alone: leave out --json, or --body.")
+        }
+    }
+
     func run() async throws {
         let view = try CacheView(self.options, self.session, principal: self.principal)
         let copies = try CacheCopies(of: self.url, in: view)

@@ -228,7 +228,13 @@ struct VerifySummary: Encodable, Equatable {
             lines.append("pages are checked when no proxy writes to them")
         }
         if self.changedMeanwhile > 0 {
-            lines.append("changed while it was read: \(Human.count(self.changedMeanwhile))")
+            let count = Human.count(self.changedMeanwhile)
+            // Where nobody writes, nothing changes.
+            lines.append(
+                self.pages == nil
+                    ? "changed while it was read: \(count)"
+                    : "left by responses that were not stored to their end: \(count), "
+                        + "taken out at the next start")
         }
         lines.append(
             self.damaged == 0 ? "sound" : "damaged: \(Human.count(self.damaged))")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LarderControl
+import LarderHTTP
 
 /// The verb `larder credentials …`.
 struct Credentials: AsyncParsableCommand {
@@ -160,6 +161,7 @@ struct CredentialsAdd: AsyncParsableCommand {
                 .usage, "there is no --persistence \"\(self.persistence)\"",
                 remedy: "there are: permanent, for-session")
         }
+        try self.checkHost()
         let name = try self.which.credential()
         let kind = try self.checkedKind(name)
         return (
@@ -167,6 +169,17 @@ struct CredentialsAdd: AsyncParsableCommand {
                 name: name, kind: kind, user: kind == "password" ? self.which.user : nil,
                 field: self.field, persistence: self.persistence, isDefault: self.isDefault), input
         )
+    }
+
+    /// No challenge comes from a host whose name holds a port or anything else.
+    private func checkHost() throws(CommandFailure) {
+        guard let host = self.which.host else { return }
+        let bytes = Array(host.utf8)
+        guard let authority = try? Authority(parsing: bytes.span), authority.port == nil else {
+            throw CommandFailure(
+                .data, "\"\(Printable.text(host))\" is no host",
+                remedy: "write h.example, 192.0.2.1 or [2001:db8::1], and a port as --port")
+        }
     }
 
     private func checkedKind(_ name: CredentialReference) throws(CommandFailure) -> String {

@@ -87,6 +87,14 @@ struct ConfigurationTests {
             "frobnicate: 1\n",
             "1:1: frobnicate: there is no such setting; \"larder config settings\" lists all"),
         ProblemCase(
+            "listeners: []\n",
+            "1:12: listeners: there is none; leave it out for the default, or name one, such as "
+                + "\"- address: 127.0.0.1:3128\""),
+        ProblemCase(
+            "control: { socket: /\(String(repeating: "x", count: 107)) }\n",
+            "1:20: control.socket: \"/\(String(repeating: "x", count: 107))\" is too long for a "
+                + "socket; expected an absolute path of at most 107 bytes"),
+        ProblemCase(
             "control-socket: /run/x\n",
             "1:1: control-socket: there is no such setting; did you mean \"control.socket\"?"),
         ProblemCase(

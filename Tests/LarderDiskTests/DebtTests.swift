@@ -56,7 +56,7 @@ struct DebtTests {
         #expect(self.directory.aside.isEmpty, sourceLocation: location)
         #expect(
             self.reasons == [
-                "responses were removed while the disk refused to write, and are still in it"
+                "responses were removed that could not be taken out of it"
             ], sourceLocation: location)
         #expect(
             self.directory.writerLockText == "\(getpid())\nopened 1\n",

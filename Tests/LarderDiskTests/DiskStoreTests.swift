@@ -237,7 +237,7 @@ struct DiskStoreTests {
         let store = try self.world.open(self.directory)
         for number in 0..<20 { await store.put(cacheKey("\(number)"), pattern(100)) }
         let removed = await withCheckedContinuation { ended in
-            let walk = RemovalWalk(core: store.core, matches: { _ in true }) {
+            let walk = RemovalWalk(core: store.core, .matching { _ in true }) {
                 ended.resume(returning: $0)
             }
             Task {

@@ -228,8 +228,12 @@ extension DiskStore {
     }
 
     func purged(_ matches: @escaping @Sendable (CacheKey) -> Bool) async -> Int {
+        await self.purged(in: .matching(matches))
+    }
+
+    func purged(in selection: KeySelection) async -> Int {
         await withCheckedContinuation { continuation in
-            self.removeAll(where: matches) { continuation.resume(returning: $0) }
+            self.removeAll(in: selection) { continuation.resume(returning: $0) }
         }
     }
 

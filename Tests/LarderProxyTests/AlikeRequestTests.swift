@@ -1,6 +1,7 @@
 import Foundation
 import LarderHTTP
 import LarderSession
+import LarderStore
 import NIOCore
 import Synchronization
 import Testing
@@ -225,7 +226,7 @@ struct AlikeRequestTests {
             for number in 0..<4 {
                 _ = try await client.answer(to: get("/a", "X-Id: \(number)\r\n"))
             }
-            session.removeAll(where: { _ in true }, { _ in })
+            session.removeAll(in: .all) { _ in }
             for number in 4..<8 {
                 let answer = try await client.answer(to: get("/a", "X-Id: \(number)\r\n"))
                 #expect(answer.contains("fwd=uri-miss") == (number == 4))

@@ -2,6 +2,7 @@ import Foundation
 import LarderHTTP
 import LarderPolicy
 import LarderSession
+import LarderStore
 import NIOCore
 import Synchronization
 import Testing
@@ -214,7 +215,7 @@ struct KnownRequestTests {
         try await Self.run(origin, session: session) { proxy in
             let client = try await proxy.connect()
             for _ in 0..<4 { _ = try await client.answer(to: get("/a")) }
-            session.removeAll(where: { _ in true }, { _ in })
+            session.removeAll(in: .all) { _ in }
             let answer = try await client.answer(to: get("/a"))
             #expect(answer.contains("fwd=uri-miss"))
             #expect(origin.fetches == ["/a", "/a"])

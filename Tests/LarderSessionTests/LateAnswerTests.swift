@@ -107,7 +107,7 @@ struct LateAnswerTests {
         if byKey {
             bench.session.remove(bench.key)
         } else {
-            bench.session.removeAll(where: { _ in true }, { _ in })
+            bench.session.removeAll(in: .all) { _ in }
         }
         var fields = bench.fresh
         fields.append("Content-Location", "/")

@@ -211,9 +211,8 @@ final class LateStore: ObjectStore {
     ) -> RemovalMark { self.memory.remove(key, begun: begun, completion) }
 
     func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
-    ) { self.memory.removeAll(where: matches, completion) }
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
+    ) { self.memory.removeAll(in: selection, completion) }
 
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
         self.memory.noteUse(id, of: key, at: time)

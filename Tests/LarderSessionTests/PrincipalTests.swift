@@ -164,8 +164,8 @@ struct PrincipalTests {
         let his = both.get(both.bob)
         let removed = Mutex<Int?>(nil)
         let isMeant = { @Sendable (key: CacheKey) in key.isAbout(Principals.uri()) }
-        both.alice.removeAll(where: isMeant) { count in removed.withLock { $0 = count } }
-        both.bob.forgetFetches(where: isMeant)
+        both.alice.removeAll(in: .matching(isMeant)) { count in removed.withLock { $0 = count } }
+        both.bob.forgetFetches(in: .matching(isMeant))
         #expect(removed.withLock { $0 } == 1)
         // Nobody joins the fetch from before, and what it brings is not stored.
         both.get(both.bob)

@@ -147,7 +147,7 @@ struct RemovalTests {
         let bench = Bench()
         bench.perform("/a")
         bench.perform("/b")
-        bench.session.removeAll(where: { $0.parts.uri.hasSuffix("/a") }, { _ in })
+        bench.session.removeAll(in: .matching { $0.parts.uri.hasSuffix("/a") }) { _ in }
         bench.perform("/a")
         bench.perform("/b")
         #expect(bench.upstream.fetches.count == 3)

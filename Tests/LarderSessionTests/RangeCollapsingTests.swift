@@ -214,6 +214,39 @@ struct ColdRangeTests {
         #expect(bench.asked == 2)
     }
 
+    @Test(
+        "and where the origin sends another one, by none but who asked (RFC 9111 §3.3)",
+        arguments: [500..<510, 100..<200, 100..<400, 150..<300])
+    func another(_ sent: Range<Int>) {
+        let bench = Bench()
+        let clients = (0..<3).map { _ in bench.ask("bytes=100-299") }
+        #expect(bench.asked == 1)
+        bench.upstream.fetches[0].part(sent, of: self.thousand)
+        bench.upstream.fetches[0].finish()
+        let own = "bytes \(sent.lowerBound)-\(sent.upperBound - 1)/1000"
+        #expect(clients[0].field("Content-Range") == own)
+        for (index, fetch) in bench.upstream.fetches.dropFirst().enumerated() where index < 2 {
+            fetch.part(100..<300, of: self.thousand)
+            fetch.finish()
+        }
+        for client in clients[1...] {
+            #expect(client.field("Content-Range") == "bytes 100-299/1000")
+            #expect(client.wholeBytes == Array(self.thousand.content[100..<300]))
+        }
+    }
+
+    @Test("what reaches beyond the end is the very same where the origin has no more")
+    func beyond() {
+        let bench = Bench()
+        let clients = (0..<2).map { _ in bench.ask("bytes=900-1999") }
+        bench.upstream.fetches[0].part(900..<1000, of: self.thousand)
+        bench.upstream.fetches[0].finish()
+        for client in clients {
+            #expect(client.wholeBytes == Array(self.thousand.content[900...]))
+        }
+        #expect(bench.asked == 1)
+    }
+
     @Test("and who asks for all, or for another range, asks for itself")
     func others() {
         let bench = Bench()

@@ -122,8 +122,7 @@ final class SlowDisk: ObjectStore {
         completion?(0)
     }
     func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) { completion(0) }
     func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {}
     func statistics() -> StoreStatistics { StoreStatistics() }

@@ -159,7 +159,7 @@ struct StandingOnDiskTests {
                 await test.flush(disk)
             },
             Change("a purge by predicate") { _, bench, _ in
-                bench.session.removeAll(where: { _ in true }, { _ in })
+                bench.session.removeAll(in: .all) { _ in }
             },
             Change("the disk's own removal by predicate") { _, _, disk in
                 await withCheckedContinuation { continuation in

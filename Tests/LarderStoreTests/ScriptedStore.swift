@@ -232,13 +232,12 @@ final class ScriptedStore: ObjectStore {
     }
 
     func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         self.log(.removeAll)
         self.perform {
             let count = self.state.withLock { state in
-                let keys = state.objects.keys.filter(matches)
+                let keys = state.objects.keys.filter(selection.contains)
                 return keys.reduce(0) { $0 + (state.objects.removeValue(forKey: $1)?.count ?? 0) }
             }
             completion(count)

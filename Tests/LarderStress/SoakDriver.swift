@@ -159,7 +159,7 @@ final class SoakDriver: Sendable {
         [
             "nothing is stored on disk for now", "caching in memory only",
             // A purge outlives the proxy that the disk did not let write it.
-            "responses were removed while the disk refused to write",
+            "responses were removed that could not be taken out of it",
         ].contains { line.contains($0) }
             // What cannot be read is as good as damaged; other damage has no excuse.
             || line.contains("damaged entry dropped") && line.contains("cannot be read: ")

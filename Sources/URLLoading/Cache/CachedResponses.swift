@@ -149,7 +149,7 @@ final class CachedResponses: Sendable {
 
     func removeAll() {
         Awaited<Void>.of { done in
-            self.store.removeAll(where: { _ in true }) { _ in self.shared.flush { done(()) } }
+            self.store.removeAll(in: .all) { _ in self.shared.flush { done(()) } }
         }
     }
 

@@ -172,8 +172,7 @@ final class OverriddenCacheStore: ObjectStore {
     }
 
     func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         completion(0)
     }

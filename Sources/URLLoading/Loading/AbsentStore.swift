@@ -30,8 +30,7 @@ final class AbsentStore: ObjectStore {
     }
 
     func removeAll(
-        where matches: @escaping @Sendable (CacheKey) -> Bool,
-        _ completion: @escaping @Sendable (Int) -> Void
+        in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         completion(0)
     }
