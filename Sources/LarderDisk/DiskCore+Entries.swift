@@ -9,8 +9,7 @@ extension DiskCore {
         let (wasInTheWay, former) = self.entries.withLock { entries in
             (entries.release(id), entries.takeFormerFile(of: id))
         }
-        // It may be closed here: not with the lock held.
-        withExtendedLifetime(former) {}
+        if let former { self.closeLater(former) }
         // The writer has waited for this. Where it has not looked for room since, it need not be
         // woken: it looks after each batch.
         if wasInTheWay, self.hasReclaimed.exchange(false, ordering: .sequentiallyConsistent) {
@@ -20,7 +19,17 @@ extension DiskCore {
 
     /// The file in which a held body lies.
     func file(of id: ObjectID) -> CacheFile {
-        self.entries.withLock { $0.formerFile(of: id) } ?? self.file
+        // Before the other question: what lies in the file that is left is noted before it is left.
+        let current = self.file
+        return self.entries.withLock { $0.formerFile(of: id) } ?? current
+    }
+
+    /// Lets go of a file that has no name any more, perhaps as the last one.
+    ///
+    /// The kernel then takes its room back, which takes long where it is large. So not here, which may be
+    /// an event loop.
+    func closeLater(_ file: CacheFile) {
+        _ = self.reads.submit(for: .body) { withExtendedLifetime(file) {} }
     }
 
     /// Whether a body is held, asked by the writer that wants its room: it is woken when that is let go

@@ -15,6 +15,13 @@ private struct FoundEntry {
     var record: ObjectRecord { self.found.record }
 }
 
+/// An entry that is not what was written; without a key where its record does not tell it.
+private struct Damaged {
+    let objectKey: ObjectKey
+    var key: CacheKey?
+    let reason: String
+}
+
 /// How lookups are answered: a walk over the records of one key.
 extension DiskCore {
     /// More variants than this are not looked at: the most recent ones count.
@@ -70,7 +77,7 @@ extension DiskCore {
     /// What is stored under `key` at one moment; nil where that cannot be read, or not without waiting.
     private func snapshot(of key: CacheKey, waits: Bool) -> [FoundEntry]? {
         let hash = Checksum.key(key.bytes, seed: self.seed)
-        var damaged: [(ObjectKey, String)] = []
+        var damaged: [Damaged] = []
         let found: [FoundEntry]?
         let environment = self.environment
         do throws(LMDBError) {
@@ -83,12 +90,13 @@ extension DiskCore {
                         let found = try self.records.record(objectKey.id, value)
                         if found.record.key == key { entries.append(FoundEntry(found: found)) }
                     } catch {
-                        damaged.append((objectKey, error.rawValue))
+                        damaged.append(Damaged(objectKey: objectKey, reason: error.rawValue))
                     }
                     return entries.count < Self.variantLimit
                 }
                 guard isWhole else { return nil }
-                let hasBodies = try self.readBodies(of: &entries, transaction, waits: waits)
+                let hasBodies = try self.readBodies(
+                    of: &entries, &damaged, hash, transaction, waits: waits)
                 return hasBodies ? entries : nil
             }
         } catch {
@@ -98,24 +106,36 @@ extension DiskCore {
         // Where it could not be read to its end, whoever does that finds them again.
         self.touchedTrees(1 + (found?.count ?? 0), waits: waits)
         guard let found else { return nil }
-        for (objectKey, reason) in damaged { self.dropDamaged(objectKey, reason: reason) }
+        for one in damaged { self.dropDamaged(one.objectKey, key: one.key, reason: one.reason) }
         return found
     }
 
     /// Reads the small bodies of the first entries; false where one is not in memory, and it must not
     /// wait.
+    ///
+    /// An entry whose body is damaged is none: no head is sent that no content would follow.
     private func readBodies(
-        of entries: inout [FoundEntry], _ transaction: borrowing ReadTransaction, waits: Bool
+        of entries: inout [FoundEntry], _ damaged: inout [Damaged], _ hash: KeyHash,
+        _ transaction: borrowing ReadTransaction, waits: Bool
     ) throws(LMDBError) -> Bool {
+        var bad: [ObjectID] = []
         for index in entries.indices.prefix(Self.variantsWithBody)
         where self.isSmall(entries[index].record) {
+            let reason: String
             switch try self.smallBody(of: entries[index].found, transaction, waits: waits) {
-            case .piece(let body): entries[index].body = body
+            case .piece(let body):
+                entries[index].body = body
+                continue
             case .notResident: return false
-            // Whoever reads it will find the same, and say so.
-            case .gone, .damaged: break
+            case .gone: reason = "segment 0 is missing"
+            case .damaged(let found): reason = found
             }
+            let (id, key) = (entries[index].id, entries[index].record.key)
+            bad.append(id)
+            damaged.append(
+                Damaged(objectKey: ObjectKey(hash: hash, id: id), key: key, reason: reason))
         }
+        if !bad.isEmpty { entries.removeAll { bad.contains($0.id) } }
         return true
     }
 

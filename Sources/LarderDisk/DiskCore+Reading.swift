@@ -51,8 +51,9 @@ extension DiskCore {
     ) -> SegmentsRead {
         var result = SegmentsRead()
         guard !range.isEmpty else { return result }
-        defer { self.touchedTrees(1, waits: waits) }
-        let environment = self.file(of: id).environment
+        let file = self.file(of: id)
+        defer { self.touchedTrees(1, in: file, waits: waits) }
+        let environment = file.environment
         do throws(LMDBError) {
             try environment.read { (transaction) throws(LMDBError) in
                 let last = Segment.index(of: range.upperBound - 1)
@@ -153,11 +154,11 @@ extension DiskCore {
     /// Notes that ways through the trees were gone, so that their pages do not pile up in the process.
     ///
     /// Walks that must not wait touch few of them, and count those themselves.
-    func touchedTrees(_ count: Int, waits: Bool) {
-        let residency = self.residency
+    func touchedTrees(_ count: Int, in file: CacheFile? = nil, waits: Bool) {
+        let residency = (file ?? self.file).residency
         guard waits ? residency.noted(values: count) : residency.notedWalks() else { return }
         // Giving them back takes up to a millisecond: not here, which may be an event loop.
-        _ = self.reads.submit(for: .body) { self.residency.look() }
+        _ = self.reads.submit(for: .body) { residency.look() }
     }
 
     /// Whether it is worth while to ask; tests say where it is not.

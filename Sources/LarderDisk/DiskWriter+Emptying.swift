@@ -11,9 +11,13 @@ extension DiskWriter {
     /// Removes all that is stored, and tells; what was posted after it goes into the new file.
     ///
     /// Where there is no room for another file, or none can be made, a walk removes one response after
-    /// the other. A file in trouble is left to it, too: it finds what is to be done about that.
+    /// the other; also where somebody still reads from a file that was left so, as each of them takes its
+    /// room on the disk until then. A file in trouble is left to it, too: it finds what is to be done
+    /// about that.
     mutating func removeAll(_ walk: RemovalWalk) {
-        guard self.core.file.trouble == nil else { return walk.walk() }
+        guard self.core.file.trouble == nil,
+            !self.core.entries.withLock({ $0.holdsFormerFile })
+        else { return walk.walk() }
         do throws(LMDBError) {
             walk.end(try self.empty(below: walk.bound))
         } catch {
@@ -25,19 +29,21 @@ extension DiskWriter {
     /// - Returns: how many responses were stored.
     private mutating func empty(below bound: UInt64) throws(LMDBError) -> Int {
         let core = self.core
+        let old = core.file
         let meta = self.emptyMeta
         let (environment, schema) = try OpenedCache.makeNext(
             core.files, core.configuration, meta: meta)
         let left: LeftFile
         do throws(LMDBError) {
             try environment.synchronize()
-            left = try self.leaveFile(for: environment, schema, below: bound)
+            left = try self.leave(old, for: environment, schema, below: bound)
         } catch {
             environment.close()
             core.files.removeNext()
             throw error
         }
         self.begin(meta)
+        core.closeLater(old)
         for sink in left.sinks { sink.end(.abandoned(.removed)) }
         return Int(clamping: left.count)
     }
@@ -57,11 +63,10 @@ extension DiskWriter {
     /// Nothing of the old one is found any more from before the new one is in use. So what a look-up
     /// holds by then is all that is still read from it; and nothing is written meanwhile, so that what has
     /// no segment in it has none at all.
-    private func leaveFile(
-        for environment: Environment, _ schema: Schema, below bound: UInt64
+    private func leave(
+        _ old: CacheFile, for environment: Environment, _ schema: Schema, below bound: UInt64
     ) throws(LMDBError) -> LeftFile {
         let core = self.core
-        let old = core.file
         let held = core.entries.withLock { $0.leaves(below: ObjectID(rawValue: core.nextID)) }
         let sinks = core.openSinks()
         do throws(LMDBError) {

@@ -65,6 +65,9 @@ struct EntryVisibility {
         return self.former.removeValue(forKey: id)
     }
 
+    /// Whether anything of a file is still held that an empty one took the place of.
+    var holdsFormerFile: Bool { !self.former.isEmpty }
+
     /// The file in which a held body lies, where that is not the one in use.
     func formerFile(of id: ObjectID) -> CacheFile? {
         self.former.isEmpty ? nil : self.former[id]
@@ -149,6 +152,7 @@ struct EntryVisibility {
     /// Nothing of what was stored is there any more: what was to be hidden is gone.
     mutating func removedAll() {
         self.removals &+= 1
+        self.met = []
         self.hidden = []
         self.hiddenKeys = [:]
         self.hiddenBelow = nil

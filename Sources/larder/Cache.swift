@@ -53,6 +53,14 @@ struct CacheView {
         }
     }
 
+    /// What is on disk, for who has to do without a proxy.
+    ///
+    /// - Throws: why it cannot be read.
+    func reading() throws -> (any CacheReading)? {
+        if let unreadable { throw unreadable }
+        return self.disk
+    }
+
     /// Asks the running proxy.
     ///
     /// - Returns: false when none is running.

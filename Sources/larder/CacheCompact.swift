@@ -17,7 +17,7 @@ struct CacheCompact: AsyncParsableCommand {
     @OptionGroup var session: SessionOption
 
     func run() async throws {
-        let view = try CacheView(self.options, self.session)
+        let view = try CacheView(self.options, self.session, needsDisk: false)
         let name = view.session.name.text
         let line = ActivityLine()
         var outcome: CompactionOutcome?
@@ -31,7 +31,7 @@ struct CacheCompact: AsyncParsableCommand {
         } catch let refusal as ControlRefusal where refusal.failure.code == .noSuchSession {
             // The proxy serves other sessions: this one's file is nobody's but ours.
         }
-        if !isAsked, let disk = view.disk as? DiskCache {
+        if !isAsked, let disk = try view.reading() as? DiskCache {
             let report = try await disk.compact { Self.show($0, on: line) }
             outcome = CompactionOutcome(session: name, before: report.before, after: report.after)
         }

@@ -40,7 +40,7 @@ struct CacheImport: AsyncParsableCommand {
         let loaded = try self.options.load()
         let settings = try self.session.find(in: loaded)
         let input = try ArchiveInput(self.file)
-        let view = try CacheView(self.options, self.session)
+        let view = try CacheView(self.options, self.session, needsDisk: false)
         var told = try self.asked(view, input.path)
         if told == nil { told = try await self.here(loaded, settings, input.path) }
         // Until here somebody may have opened it by its path.

@@ -19,7 +19,7 @@ struct CachePurge: AsyncParsableCommand {
 
     func run() async throws {
         let selection = try self.selection.selection()
-        let view = try CacheView(self.options, self.session)
+        let view = try CacheView(self.options, self.session, needsDisk: false)
         var removed = 0
         // A large cache takes its time; the proxy tells that it is still at it.
         let name = view.session.name.text
@@ -35,8 +35,8 @@ struct CachePurge: AsyncParsableCommand {
             // The proxy serves other sessions: this one's file is nobody's but ours.
         }
         if !isAsked {
-            removed =
-                try await view.disk?.purge(selection, principal: self.principal.principal) ?? 0
+            let disk = try view.reading()
+            removed = try await disk?.purge(selection, principal: self.principal.principal) ?? 0
         }
         try Output.line("\(removed)")
     }

@@ -21,7 +21,7 @@ struct CacheShow: AsyncParsableCommand {
 
     func validate() throws {
         guard !self.body || !self.json else {
-            throw ValidationError("--body writes the body alone: leave out --json, or --body.")
+            throw ValidationError("--body writes the body alone; leave out --json")
         }
     }
 

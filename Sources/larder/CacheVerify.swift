@@ -37,7 +37,7 @@ struct CacheVerify: AsyncParsableCommand {
             view = try CacheView(self.options, self.session)
         } catch let failure as CommandFailure where failure.status == .data {
             try self.checkUnopenable()
-            throw failure
+            throw Self.damageFound(failure)
         }
         guard let directory = view.loaded.cacheDirectory(of: view.session), view.disk != nil else {
             throw CommandFailure(
@@ -66,11 +66,18 @@ struct CacheVerify: AsyncParsableCommand {
         var summary = VerifySummary(session: session.name.text)
         do {
             if try self.checkPages(directory, &summary) { return }
-        } catch var failure as CommandFailure where failure.status == .data {
-            failure.status = .damageFound
-            throw failure
+        } catch let failure as CommandFailure where failure.status == .data {
+            throw Self.damageFound(failure)
         }
         try self.finish(summary)
+    }
+
+    /// The file as a whole is what is damaged.
+    private static func damageFound(_ failure: CommandFailure) -> CommandFailure {
+        var failure = failure
+        failure.status = .damageFound
+        failure.remedy = "a proxy sets it aside when it comes upon that, or starts"
+        return failure
     }
 
     private func finish(_ summary: VerifySummary) throws {

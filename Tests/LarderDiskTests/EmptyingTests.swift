@@ -75,10 +75,15 @@ struct EmptyingTests {
         let found = try #require(await store.find(cacheKey("b")).first)
         let reader = begun.body.reader(range: 0..<3_000_000)
         // One that has not begun, and one that is made later, of what was found before.
-        for _ in 0..<2 {
-            #expect(await store.purged(in: .all) >= 0)
-            await store.put(cacheKey("a"), pattern(70_000))
-        }
+        let identity = try FileIdentity(path: self.directory.data)
+        #expect(await store.purged(in: .all) == 2)
+        let second = try FileIdentity(path: self.directory.data)
+        #expect(second != identity)
+        await store.put(cacheKey("a"), pattern(70_000))
+        // No more than one file lies without a name.
+        #expect(await store.purged(in: .all) == 1)
+        #expect(try FileIdentity(path: self.directory.data) == second)
+        await store.put(cacheKey("a"), pattern(70_000))
         #expect(await collect(reader).bytes == bytes)
         #expect(await store.body(found).bytes == bytes)
         let new = try #require(await store.find(cacheKey("a")).first)
@@ -88,6 +93,36 @@ struct EmptyingTests {
         #expect(store.core.file(of: found.id) === store.core.file)
         #expect(store.statistics().damaged == 0)
         await store.closed()
+    }
+
+    @Test("breaks off no body that is being read while it happens, on whatever thread")
+    func meanwhile() async throws {
+        let store = try self.world.open(self.directory)
+        let bytes = pattern(400_000)
+        let isOver = Flag()
+        await withTaskGroup(of: Void.self) { group in
+            for name in ["a", "b", "c"] {
+                group.addTask {
+                    while !isOver.isSet {
+                        await store.put(cacheKey(name), bytes)
+                        guard let object = await store.find(cacheKey(name)).first else { continue }
+                        let read = await store.body(object)
+                        #expect(read.failure == nil)
+                        #expect(read.bytes == bytes)
+                    }
+                }
+            }
+            group.addTask {
+                for _ in 0..<60 { _ = await store.purged(in: .all) }
+                isOver.set()
+            }
+        }
+        #expect(store.statistics().damaged == 0)
+        await store.closed()
+        #expect(self.world.reported.isEmpty)
+        let again = try self.world.open(self.directory)
+        try QueueAudit(self.directory).expectSound()
+        await again.closed()
     }
 
     @Test("ends what was being stored, which goes on giving back what was written")
