@@ -21,6 +21,8 @@ extension DiskWriter {
         do throws(LMDBError) {
             walk.end(try self.empty(below: walk.bound))
         } catch {
+            // Also where it could not be made whole.
+            self.core.files.removeNext()
             walk.walk()
         }
     }
@@ -39,7 +41,6 @@ extension DiskWriter {
             left = try self.leave(old, for: environment, schema, below: bound)
         } catch {
             environment.close()
-            core.files.removeNext()
             throw error
         }
         self.begin(meta)
