@@ -118,7 +118,6 @@ extension DiskCore {
         of entries: inout [FoundEntry], _ damaged: inout [Damaged], _ hash: KeyHash,
         _ transaction: borrowing ReadTransaction, waits: Bool
     ) throws(LMDBError) -> Bool {
-        var bad: [ObjectID] = []
         for index in entries.indices.prefix(Self.variantsWithBody)
         where self.isSmall(entries[index].record) {
             let reason: String
@@ -130,12 +129,13 @@ extension DiskCore {
             case .gone: reason = "segment 0 is missing"
             case .damaged(let found): reason = found
             }
-            let (id, key) = (entries[index].id, entries[index].record.key)
-            bad.append(id)
             damaged.append(
-                Damaged(objectKey: ObjectKey(hash: hash, id: id), key: key, reason: reason))
+                Damaged(
+                    objectKey: ObjectKey(hash: hash, id: entries[index].id),
+                    key: entries[index].record.key, reason: reason))
         }
-        if !bad.isEmpty { entries.removeAll { bad.contains($0.id) } }
+        if damaged.isEmpty { return true }
+        entries.removeAll { entry in damaged.contains { $0.objectKey.id == entry.id } }
         return true
     }
 

@@ -68,13 +68,16 @@ extension DiskWriter {
         _ old: CacheFile, for environment: Environment, _ schema: Schema, below bound: UInt64
     ) throws(LMDBError) -> LeftFile {
         let core = self.core
-        let held = core.entries.withLock { $0.leaves(below: ObjectID(rawValue: core.nextID)) }
+        let bodies = core.entries.withLock { entries in
+            entries.hideAll(below: ObjectID(rawValue: core.nextID))
+            return entries.held
+        }
         let sinks = core.openSinks()
         do throws(LMDBError) {
             let left = try old.environment.read { (transaction) throws(LMDBError) -> LeftFile in
                 var left = LeftFile()
                 left.count = try transaction.statistics(of: old.schema.objects).entries
-                for id in held where try old.schema.hasSegments(id, transaction) {
+                for id in bodies where try old.schema.hasSegments(id, transaction) {
                     left.held.append(id)
                 }
                 // What has written nothing yet writes all of it into the new file.

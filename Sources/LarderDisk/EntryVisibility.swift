@@ -119,24 +119,22 @@ struct EntryVisibility {
         self.hiddenKeys[key] = id
     }
 
-    /// Hides all that is stored, for good.
+    /// Hides all that is stored, until ``removedAll()`` or ``stays(_:)`` comes.
     mutating func hideAll(below id: ObjectID) {
         self.hiddenBelow = id
     }
 
-    /// Nothing with an id below `id` is found any more, until ``removedAll()`` or ``stays(_:)`` comes;
-    /// gives what is held, to which nothing is added then but what has not been written.
-    mutating func leaves(below id: ObjectID) -> [ObjectID] {
-        self.hiddenBelow = id
-        return Array(self.holds.keys)
-    }
+    /// What is held.
+    ///
+    /// Once all is hidden, nothing is added to it but what has not been written.
+    var held: [ObjectID] { Array(self.holds.keys) }
 
     /// These bodies are read in `file` for as long as they are held, though another one is in use.
     mutating func keep(_ file: CacheFile, for ids: [ObjectID]) {
         for id in ids where self.isHeld(id) && self.former[id] == nil { self.former[id] = file }
     }
 
-    /// A file stays in use that was to be left.
+    /// A file stays in use that was to be left: what was hidden for that is found again.
     mutating func stays(_ file: CacheFile) {
         self.hiddenBelow = nil
         self.former = self.former.filter { $0.value !== file }
