@@ -20,7 +20,7 @@ struct CacheExport: AsyncParsableCommand {
     @Argument(help: "The file; - is standard output.")
     var file: String
 
-    @Argument(help: "Only the variants of this URL.")
+    @Argument(help: "Only the variants of this URL.", transform: urlArgument)
     var url: String?
 
     @Option(
@@ -31,7 +31,8 @@ struct CacheExport: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Only URLs that this fits as a whole; * stands for anything.", valueName: "glob"))
+            "Only URLs that this fits as a whole; * stands for anything.", valueName: "glob"),
+        transform: patternArgument)
     var pattern: String?
 
     @OptionGroup var options: ConfigurationOptions

@@ -106,7 +106,8 @@ struct ListArguments: ParsableArguments {
     @Option(
         name: [.customLong("url"), .customLong("pattern")],
         help: ArgumentHelp(
-            "Only URLs that this fits as a whole; * stands for anything.", valueName: "glob"))
+            "Only URLs that this fits as a whole; * stands for anything.", valueName: "glob"),
+        transform: patternArgument)
     var pattern: String?
 
     @Option(help: ArgumentHelp("Only responses larger than this: 512K, 10 MiB.", valueName: "size"))
@@ -129,7 +130,9 @@ struct ListArguments: ParsableArguments {
             "Only what lies in this tier, or in both: memory or disk.", valueName: "tier"))
     var tier: String?
 
-    @Option(help: ArgumentHelp("Only answers to this method.", valueName: "method"))
+    @Option(
+        help: ArgumentHelp("Only answers to this method.", valueName: "method"),
+        transform: methodArgument)
     var method: String?
 
     @Option(
@@ -151,7 +154,7 @@ struct ListArguments: ParsableArguments {
             largerThan: self.largerThan?.bytes, smallerThan: self.smallerThan?.bytes,
             isFresh: self.stale ? false : self.fresh ? true : nil, isPartial: self.partial,
             tier: self.tier.flatMap { CacheTier(rawValue: $0) },
-            method: self.method?.uppercased(), status: self.status)
+            method: self.method, status: self.status)
     }
 }
 

@@ -8,7 +8,7 @@ typealias CacheSelection = PurgeSelection
 
 /// The arguments `URL | --host H | --pattern GLOB | --all`.
 struct SelectionArguments: ParsableArguments {
-    @Argument(help: "Every variant of this URL.")
+    @Argument(help: "Every variant of this URL.", transform: urlArgument)
     var url: String?
 
     @Option(
@@ -19,7 +19,8 @@ struct SelectionArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Every URL that this fits as a whole; * stands for anything.", valueName: "glob"))
+            "Every URL that this fits as a whole; * stands for anything.", valueName: "glob"),
+        transform: patternArgument)
     var pattern: String?
 
     @Flag(help: "Everything.")

@@ -6,7 +6,7 @@ struct CacheShow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show what is stored for a URL, every variant of it.")
 
-    @Argument(help: "The URL.")
+    @Argument(help: "The URL.", transform: urlArgument)
     var url: String
 
     @OptionGroup var options: ConfigurationOptions

@@ -21,7 +21,7 @@ struct Explain: AsyncParsableCommand {
             the session's, as a listener or a trusted client may have it.
             """)
 
-    @Argument(help: "The URL.")
+    @Argument(help: "The URL.", transform: urlArgument)
     var url: String?
 
     @Option(help: ArgumentHelp("The method of the request.", valueName: "method"))

@@ -239,7 +239,9 @@ enum ExplainText {
     }
 
     private static func reasons(_ exchange: RecentRecord) -> String {
-        let all = [exchange.reason, exchange.storage].compactMap { $0.map(self.reason) }
+        var all = [exchange.reason, exchange.storage].compactMap { $0.map(self.reason) }
+        // A rule that stores nothing also looks for nothing: said once.
+        if all.first == all.last { all = Array(all.prefix(1)) }
         let acts = (exchange.acts ?? []).map(self.reason)
         return (all + acts + [exchange.error].compactMap(\.self)).joined(separator: ", ")
     }

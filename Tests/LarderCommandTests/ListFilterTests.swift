@@ -87,6 +87,38 @@ struct ListFilterTests {
         #expect(StatusPattern(argument: text) == nil)
     }
 
+    @Test("A pattern that fits nothing is refused: by list, purge and export")
+    func emptyPattern() {
+        #expect(throws: (any Error).self) { try ListArguments.parse(["--pattern", ""]) }
+        #expect(throws: (any Error).self) { try SelectionArguments.parse(["--pattern", ""]) }
+        #expect(throws: (any Error).self) { try CacheExport.parse(["--pattern", "", "a.warc"]) }
+    }
+
+    @Test(
+        "A method is a token (RFC 9110 §9.1), in capitals",
+        arguments: [("get", "GET"), ("QUERY", "QUERY"), ("G T", nil), ("", nil), ("GET,", nil)])
+    func method(_ text: String, _ expected: String?) {
+        let parsed = try? ListArguments.parse(["--method", text]).filter
+        #expect(parsed?.method == expected)
+        #expect((parsed == nil) == (expected == nil))
+    }
+
+    @Test(
+        "A URL is named as it is stored: without a fragment, without a user (RFC 9110 §7.1)",
+        arguments: [
+            ("http://h/a#b", "http://h/a"), ("http://h/?q#b?c", "http://h/?q"), ("x#y", "x"),
+            ("http://h/a@b", "http://h/a@b"), ("http://h?@", "http://h?@"),
+            ("ftp://u@h/", "ftp://u@h/"), ("http://u:p@h/", nil), ("HTTPS://u@h", nil),
+        ])
+    func url(_ text: String, _ expected: String?) {
+        #expect((try? CacheShow.parse([text]))?.url == expected)
+        #expect((try? Explain.parse([text]))?.url == expected)
+        #expect(
+            (try? SelectionArguments.parse([text]).selection()) == expected.map { .url($0) })
+        #expect(
+            (try? CacheExport.parse(["a.warc", text]).selection()) == expected.map { .url($0) })
+    }
+
     private struct Case {
         var filter: ListFilter
         var expected: Bool
