@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import LarderHTTP
 import Synchronization
 
 /// What is to be finished before the process ends: a program that only fetches something may be over
@@ -16,18 +17,18 @@ package enum LastWork {
     /// Registered once, with the first work.
     private static let isRegistered: Bool = atexit { LastWork.finish() } == 0
 
-    /// Adds work that is done at the end, beside other work; it must be quick where nothing is left.
+    /// Adds work that is done at the end, beside other work; it must be quick where nothing is left,
+    /// and needs none of the threads that tasks share: those may be taken by who ends the process.
     package static func add(_ work: @escaping @Sendable () async -> Void) {
         self.begin { done in
-            Task {
+            Task(executorPreference: HouseExecutor.shared) {
                 await work()
                 done()
             }
         }
     }
 
-    /// Adds work that calls back when it is done, and needs no thread of Swift's own: those may be
-    /// taken by who ends the process.
+    /// Adds work that calls back when it is done.
     static func begin(_ work: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         _ = self.isRegistered
         self.works.withLock { $0.append(work) }

@@ -25,6 +25,7 @@ package struct StatusCode: Hashable, Sendable, RawRepresentable, Codable {
     package static let noContent = StatusCode(204)
     package static let partialContent = StatusCode(206)
     package static let notModified = StatusCode(304)
+    package static let unauthorized = StatusCode(401)
     package static let preconditionFailed = StatusCode(412)
     package static let rangeNotSatisfiable = StatusCode(416)
     package static let upgradeRequired = StatusCode(426)

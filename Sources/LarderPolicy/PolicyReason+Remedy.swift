@@ -15,6 +15,8 @@ extension PolicyReason {
         case .bytesMissing:
             "the missing bytes asked for before; under a strong ETag only those are fetched"
         case .conditionForOrigin: "a request without If-Match and If-Unmodified-Since"
+        case .challengeStored:
+            "no max-age on the 401 from the origin; with credentials it is asked each time"
         case .onlyIfCached:
             "a stored response that may be used; without only-if-cached the origin would be asked"
         case .requestNoCache:

@@ -17,6 +17,8 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case bytesMissing = "bytes-missing"
     /// `If-Match` and `If-Unmodified-Since` are for the origin to judge (RFC 9111 §4.3.2).
     case conditionForOrigin = "condition-for-origin"
+    /// What is stored asks for credentials, which the request has (RFC 9110 §11.6.2).
+    case challengeStored = "challenge-stored"
     /// The request says `only-if-cached`, and nothing stored may be used (RFC 9111 §5.2.1.7).
     case onlyIfCached = "only-if-cached"
 
@@ -178,6 +180,7 @@ extension PolicyReason {
         case .requestContent: "RFC 9110 §9.3.1"
         case .noMatchingVariant, .varyAny: "RFC 9111 §4.1"
         case .conditionForOrigin: "RFC 9111 §4.3.2"
+        case .challengeStored: "RFC 9110 §11.6.2"
         case .onlyIfCached: "RFC 9111 §5.2.1.7"
         case .invalidated: "RFC 9111 §4.4"
         case .requestNoCache: "RFC 9111 §5.2.1.4"

@@ -70,6 +70,10 @@ package enum Reuse {
         else {
             return .fetch(forward: .varyMiss, because: .noMatchingVariant)
         }
+        // It would keep out whoever brings what it asks for, as long as it is fresh.
+        if candidates[index].status == .unauthorized, request.bearsCredentials {
+            return .fetch(forward: .request, because: .challengeStored)
+        }
         let verdict = self.judge(candidates[index], index, asked, now, configuration)
         return self.covered(verdict, request, candidates[index], index)
     }

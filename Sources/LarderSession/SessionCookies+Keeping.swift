@@ -115,7 +115,7 @@ extension SessionCookies {
     /// The task is nobody's child, since a response that brings cookies waits for no disk; there is
     /// one at most, it ends with the last batch, and `endSession` waits for that.
     func startWriting() {
-        Task { await self.write() }
+        Task(executorPreference: HouseExecutor.shared) { await self.write() }
     }
 
     private func write() async {

@@ -183,7 +183,7 @@ package final class SessionCookies: HopCookies {
         let turn = self.state.withLock { $0.isWriting ? $0.backlog.last : nil }
         guard let turn else { return false }
         // Nobody's child: it ends with the batch, which the storage's own answer ends.
-        Task {
+        Task(executorPreference: HouseExecutor.shared) {
             try? await self.wait(for: turn)
             body()
         }

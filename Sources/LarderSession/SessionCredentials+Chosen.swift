@@ -80,7 +80,7 @@ extension SessionCredentials {
             return (self.storage != nil && !changes.isEmpty, result)
         }
         self.revision.wrappingAdd(1, ordering: .releasing)
-        if mustSave { Task { await self.save() } }
+        if mustSave { Task(executorPreference: HouseExecutor.shared) { await self.save() } }
         return result
     }
 

@@ -70,7 +70,7 @@ package final class SharedState: Sendable {
     ///
     /// - Parameter body: gets nil where they cannot be read.
     package func readCookiesLater(_ body: @escaping @Sendable ([Cookie]?) -> Void) {
-        Task {
+        Task(executorPreference: HouseExecutor.shared) {
             await self.file.withCookies(body)
         }
     }

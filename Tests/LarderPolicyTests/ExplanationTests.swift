@@ -175,6 +175,9 @@ struct ExplanationTests {
             stored("Vary: Accept | \(ten)", varying: "Accept: a"), request("Accept: b"),
             stored(ten)),
         Remedied(.conditionForOrigin, request("If-Match: \"a\""), stored(ten)),
+        Remedied(
+            .challengeStored, request("Authorization: a"), stored(ten, status: 401),
+            request()),
         Remedied(.onlyIfCached, request("Cache-Control: only-if-cached"), nil),
         Remedied(.requestNoCache, request("Cache-Control: no-cache"), stored(ten)),
         Remedied(.requestNoStore, request("Cache-Control: no-store"), stored(ten)),

@@ -239,6 +239,20 @@ struct ReuseTests {
         #expect(Said(verdict) == said)
     }
 
+    @Test(
+        "of a stored challenge is for requests without credentials (RFC 9110 §11.6.2)",
+        arguments: [
+            (401, "", .serve), (401, "Authorization: Basic YTpi", .fetch(.request, .challengeStored)),
+            (404, "Authorization: Basic YTpi", .serve),
+            (401, "Authorization: x | Cache-Control: no-cache", .fetch(.request, .challengeStored)),
+        ] as [(UInt16, String, Said)])
+    func challenge(_ status: UInt16, _ asked: String, _ said: Said) {
+        let verdict = Reuse.decide(
+            request: request(asked), candidates: [stored(Self.ten, status: status)], now: t0,
+            configuration: .shared)
+        #expect(Said(verdict) == said)
+    }
+
     @Test("of an invalidated response needs validation (§4.4)")
     func invalidated() {
         for asked in ["", "Cache-Control: max-stale"] {

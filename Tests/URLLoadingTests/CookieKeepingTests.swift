@@ -155,6 +155,15 @@ struct CookieKeepingTests {
         #expect(self.place.storage().cookies?.count == 20)
     }
 
+    @Test("are kept before a program ends whose tasks block all the threads that tasks share")
+    func lastWorkAmongBlocked() async throws {
+        let path = self.place.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            await SharedThreads.amongBlocked { try? Self.setAndEnd(path) }
+        }
+        #expect(self.place.storage().cookies?.count == 20)
+    }
+
     /// A run of a program that finds so many cookies, and adds one.
     private static func run(_ data: String, finding count: Int) throws {
         guard unsafe setenv("XDG_DATA_HOME", data, 1) == 0 else { exit(4) }

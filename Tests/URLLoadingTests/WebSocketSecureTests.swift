@@ -54,6 +54,8 @@ struct WebSocketSecureTests {
             let space = try #require(delegate.spaces.value.first)
             #expect(space.authenticationMethod == NSURLAuthenticationMethodServerTrust)
             #expect(space.host == "localhost" && space.port == server.port)
+            // As for HTTP.
+            #expect(space.`protocol` == NSURLProtectionSpaceHTTPS)
             session.invalidateAndCancel()
             try await server.stop()
             await echo.stop()

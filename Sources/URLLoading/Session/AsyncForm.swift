@@ -1,16 +1,18 @@
 public import Foundation
+import LarderHTTP
 import Synchronization
 
 /// A question to a delegate that it may answer by an async method in place of one with a handler.
 ///
 /// Swift on Linux cannot ask an object which of its methods it implements. So the default of the method
 /// with a handler asks the async one, whose default says that it is one: then the question falls through.
-/// What is known of a class is remembered, so that this detour is made once.
+/// What is known of a class is remembered, so that this detour is made once; and it waits for none of
+/// the threads that tasks share, which may all be blocked by who waits for the load.
 enum AsyncForm: Hashable {
     case sessionChallenge, taskChallenge, delayedRequest, redirection, bodyStream, bodyStreamFrom
     case response, caching
 
-    private struct Missing: Hashable {
+    private struct Method: Hashable {
         let delegate: ObjectIdentifier
         let form: AsyncForm
     }
@@ -25,7 +27,8 @@ enum AsyncForm: Hashable {
         }
     }
 
-    private static let missing = Mutex<Set<Missing>>([])
+    /// Whether a class has a method, once that is known.
+    private static let known = Mutex<[Method: Bool]>([:])
     @TaskLocal fileprivate static var question: Question?
 
     /// Asks the async method, where there is one.
@@ -41,13 +44,20 @@ enum AsyncForm: Hashable {
         then handler: @escaping @Sendable (Answer) -> Void,
         orElse alternative: @escaping @Sendable (_ mayAsk: Bool) -> Void
     ) {
-        let missing = Missing(delegate: ObjectIdentifier(type(of: delegate)), form: self)
-        if Self.missing.withLock({ $0.contains(missing) }) { return alternative(true) }
-        Task {
+        let asked = Method(delegate: ObjectIdentifier(type(of: delegate)), form: self)
+        switch Self.known.withLock({ $0[asked] }) {
+        case false: return alternative(true)
+        case true:
+            Task { handler(await method()) }
+            return
+        case nil: break
+        }
+        Task(executorPreference: HouseExecutor.shared) {
             let question = Question(delegate)
             let answer = await Self.$question.withValue(question) { await method() }
-            guard question.isMissing.load(ordering: .relaxed) else { return handler(answer) }
-            _ = Self.missing.withLock { $0.insert(missing) }
+            let isMissing = question.isMissing.load(ordering: .relaxed)
+            Self.known.withLock { $0[asked] = !isMissing }
+            guard isMissing else { return handler(answer) }
             // One that is over has no lane, and nobody to hear of it.
             let lane = task?.guarded.withLock { $0.lane } ?? session.dispatcher.session
             lane.send { alternative(task?.isSettled != true) }

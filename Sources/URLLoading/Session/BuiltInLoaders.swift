@@ -79,7 +79,7 @@ final class BuiltInLoaders: SessionLoaders {
 
     /// Calls back when all changes of cookies and credentials outlive the process, or cannot be kept.
     private func flushStorages(_ done: @escaping @Sendable () -> Void) {
-        Task { [settings] in
+        Task(executorPreference: HouseExecutor.shared) { [settings] in
             async let cookies: Void? = settings.httpCookieStorage?.flush()
             async let credentials: Void? = settings.urlCredentialStorage?.flush()
             _ = await (cookies, credentials)

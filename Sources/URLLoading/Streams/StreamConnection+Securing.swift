@@ -53,7 +53,7 @@ extension StreamConnection {
         self.watch()
         switch question {
         case .server(let peer):
-            owner.asks(TLSChallenge.serverTrust(peer, protocol: "")) {
+            owner.asks(TLSChallenge.serverTrust(peer, protocol: self.challengeProtocol)) {
                 let decision = TLSChallenge.verdict($0, $1, on: peer)
                 self.queue.async { self.decided(decision) { $0.decide($1, on: peer) } }
             }
@@ -61,7 +61,7 @@ extension StreamConnection {
             self.shown.wantsIdentity = true
             let challenge = TLSChallenge.clientCertificate(
                 from: issuers, host: self.place.host, port: UInt16(clamping: self.place.port),
-                protocol: "", storage: self.settings?.urlCredentialStorage)
+                protocol: self.challengeProtocol, storage: self.settings?.urlCredentialStorage)
             owner.asks(challenge) {
                 let decision = TLSChallenge.identity($0, $1)
                 self.queue.async {
@@ -73,6 +73,10 @@ extension StreamConnection {
             }
         }
     }
+
+    /// The protocol of a challenge's space: that of the handshake's URL for a WebSocket, none for a
+    /// stream.
+    private var challengeProtocol: String { self.place.scheme?.rawValue ?? "" }
 
     private func decided<Answer>(
         _ decision: TLSChallenge.Decision<Answer>, _ use: (TLSConversation, Answer) -> Void
