@@ -10,7 +10,8 @@ extension Fetch: ObjectSinkObserver {
     }
 
     func sinkEnded(_ outcome: SinkOutcome) {
-        self.filling.stopSink()
+        let isStored = if case .visible = outcome { true } else { false }
+        self.filling.stopSink(isWhole: isStored)
         var turnedAway: PolicyReason?
         switch outcome {
         case .visible: self.session.live.stored.add()

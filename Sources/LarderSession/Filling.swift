@@ -30,7 +30,8 @@ final class Filling: Sendable {
         /// Where the body had got to when the last client left; nil while there is one.
         var desertedAt: UInt64?
         var control: (any FillingControl)?
-        /// What fills the gap is for everybody: nobody who is slow holds up the others.
+        /// What fills the gap is for everybody: nobody who is slow holds up the others, as the sink
+        /// gives back what it has written, or else who comes late asks anew.
         var isGapShared = false
         /// The store's patience is being measured.
         var isTimed = false
@@ -60,7 +61,9 @@ final class Filling: Sendable {
         /// Begins to measure the time of those who hold up others, where nobody's is measured.
         mutating func startTimingLaggards() -> Action? {
             // Who reads a gap may have far to go in what is stored before he comes to it.
-            guard self.laggards.isEmpty, !self.isGapShared else { return nil }
+            guard self.laggards.isEmpty, !self.isGapShared || !self.body.sinkGivesBack else {
+                return nil
+            }
             self.laggards = self.body.laggards
             return self.laggards.isEmpty ? nil : .lagging(self.control)
         }
@@ -128,7 +131,9 @@ final class Filling: Sendable {
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.response(response), reader)
             case .spliced(let spliced)?:
-                guard state.isGapShared, state.body.isJoinable else { return .tooLate }
+                guard state.isGapShared, state.body.sinkGivesBack, state.body.isJoinable else {
+                    return .tooLate
+                }
                 state.desertedAt = nil
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.spliced(spliced), reader)
@@ -182,6 +187,16 @@ final class Filling: Sendable {
         self.state.withLock { $0.body.attach(id, wake: wake) }
     }
 
+    /// Notes that a reader is about to ask for its first bytes; false where they are not held for it.
+    func begin(_ id: UInt64) -> Bool {
+        let (mayRead, action) = self.state.withLock { state in
+            let (mayRead, resumes) = state.body.begin(id)
+            return (mayRead, state.afterReading(resumes: resumes))
+        }
+        self.perform(action)
+        return mayRead
+    }
+
     func next(_ id: UInt64) -> FillingState.Step {
         let (step, action) = self.state.withLock { state in
             let (step, resumes) = state.body.next(id)
@@ -217,6 +232,7 @@ final class Filling: Sendable {
             case .spliced:
                 isShared = self.gap != nil && readsBack
                 state.isGapShared = isShared
+                state.body.readersBeginLate = isShared
             case .stored, .failed: return waiters
             }
             if !isShared { state.body.becomesUnshared() }
@@ -321,9 +337,11 @@ final class Filling: Sendable {
     }
 
     /// The sink has ended: it takes nothing more.
-    func stopSink() {
+    ///
+    /// - Parameter isWhole: it has got the whole body.
+    func stopSink(isWhole: Bool = false) {
         self.act { state in
-            let resumes = state.body.stopSink()
+            let resumes = state.body.stopSink(isWhole: isWhole)
             return state.afterWriting(resumes: resumes)
         }
     }

@@ -36,6 +36,12 @@ final class FillingReader: BodySource {
         if offset > 0 { self.filling.advance(self.id, by: Int(clamping: offset)) }
     }
 
+    /// Says that the first bytes are about to be asked for, where that may be long after the reader was
+    /// made.
+    ///
+    /// - Returns: false where they are gone, as others did not wait: the source is over then.
+    func begin() -> Bool { self.filling.begin(self.id) }
+
     func next() -> BodyStep {
         while true {
             if let source = self.state.withLock({ $0.readBack }) {

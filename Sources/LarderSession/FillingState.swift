@@ -32,6 +32,8 @@ struct FillingState {
         var offset: UInt64
         var isWaiting: Bool
         var wake: (@Sendable () -> Void)?
+        /// It has asked for bytes.
+        var hasBegun = false
     }
 
     /// What a reader gets when it asks.
@@ -49,10 +51,17 @@ struct FillingState {
     private(set) var isPaused = false
     /// The sink gives back what it has written.
     private var sinkReadsBack = false
+    /// The sink has got the whole body, though its end may still have to be told.
+    private var sinkIsWhole = false
     /// Further readers may come, who begin at the beginning or further on.
     private var isShared = true
     private var pieces = PieceQueue()
     private var nextReader: UInt64 = 0
+    /// Readers may have far to go elsewhere before they come to these bytes: who has not begun waits
+    /// for nothing, and asks for them anew where they are gone by then.
+    var readersBeginLate = false
+    /// Readers that have not begun, and for whom nothing is held.
+    private var leftBehind: Set<UInt64> = []
     /// Readers that were cut off and may still ask.
     private var gone: Set<UInt64> = []
     private var window: UInt64
@@ -145,11 +154,18 @@ struct FillingState {
     /// The sink has ended, or is to be given up.
     ///
     /// What it holds stays readable for those who lag.
-    mutating func stopSink() -> Bool {
+    ///
+    /// - Parameter isWhole: it has got the whole body.
+    mutating func stopSink(isWhole: Bool = false) -> Bool {
         guard case .writing(let sink, let written) = self.sink else { return false }
         self.sink = .drained(sink, written: written)
+        self.sinkIsWhole = isWhole
+        self.leaveBehind()
         return self.resumes()
     }
+
+    /// The sink gives back all that it has been given.
+    var sinkGivesBack: Bool { self.sinkReadsBack && self.writingSink != nil }
 
     var sinkWritten: UInt64? {
         switch self.sink {
@@ -189,7 +205,19 @@ struct FillingState {
     /// - Returns: whether the origin, paused before, should go on.
     mutating func removeReader(_ id: UInt64) -> Bool {
         self.readers.removeAll { $0.id == id }
+        self.leftBehind.remove(id)
         return self.resumes()
+    }
+
+    /// A reader is about to ask for its first bytes.
+    ///
+    /// - Returns: whether they are there for it, and whether the origin, paused before, should go on.
+    mutating func begin(_ id: UInt64) -> (mayRead: Bool, resumes: Bool) {
+        if self.leftBehind.remove(id) != nil { return (false, false) }
+        guard let i = self.readers.firstIndex(where: { $0.id == id }) else { return (true, false) }
+        self.readers[i].hasBegun = true
+        self.leaveBehind()
+        return (true, self.resumes())
     }
 
     /// A reader took `count` bytes from the sink, or does not want them.
@@ -259,6 +287,16 @@ struct FillingState {
         "it took nothing for too long, and others waited for the rest")
 
     // MARK: Inside
+
+    /// Holds nothing more for those who have not begun, where the sink will not give it back either and
+    /// others, who have begun, would wait for them.
+    private mutating func leaveBehind() {
+        guard self.readersBeginLate, !self.sinkGivesBack, !self.sinkIsWhole,
+            case .streaming = self.phase, self.readers.contains(where: { $0.hasBegun })
+        else { return }
+        for reader in self.readers where !reader.hasBegun { self.leftBehind.insert(reader.id) }
+        self.readers.removeAll { !$0.hasBegun }
+    }
 
     /// Whether a pause lasts as long as bytes from here on are needed.
     ///

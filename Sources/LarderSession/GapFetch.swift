@@ -113,7 +113,7 @@ final class GapFetch: GapOpening, FillingWaiter {
         }
         if let completion { return completion(result) }
         guard case .success(let parts) = result else { return }
-        for case .source(let source, _) in parts { source.cancel() }
+        for part in parts { part.source?.cancel() }
     }
 
     /// Makes use of what another client's fetch brings, or fetches alone.
@@ -163,7 +163,7 @@ extension SplicedBody {
         segments.map { segment in
             switch segment {
             case .stored(let range): .stored(range)
-            case .arriving(let range): .source(arriving, length: range.length)
+            case .arriving(let range): .arriving(arriving, range)
             case .missing(let range): .missing(range)
             }
         }

@@ -15,8 +15,18 @@ final class SplicedBody: BodySource {
         case stored(Range<UInt64>)
         /// A source that must give exactly so many bytes.
         case source(any BodySource, length: UInt64)
+        /// What arrives of the representation for this client among others, who do not wait for it.
+        case arriving(any BodySource, Range<UInt64>)
         /// Bytes of the representation that have to be asked for.
         case missing(Range<UInt64>)
+
+        /// What gives its bytes, where somebody else makes them.
+        var source: (any BodySource)? {
+            switch self {
+            case .source(let source, _), .arriving(let source, _): source
+            case .bytes, .stored, .missing: nil
+            }
+        }
     }
 
     /// Fetches missing bytes: calls back once, on any thread, with the parts that give them, or with
@@ -43,6 +53,7 @@ final class SplicedBody: BodySource {
     private enum Turn {
         case step(BodyStep)
         case read(any BodySource, remaining: UInt64)
+        case arrive(any BodySource, Range<UInt64>)
         case open(Range<UInt64>)
         case fetch(Range<UInt64>)
         case fail(BodyFailure)
@@ -79,6 +90,7 @@ final class SplicedBody: BodySource {
             case .step(let step): return step
             case .fail(let failure): return self.end(with: .failed(failure))
             case .open(let range): self.begin(self.body.reader(range: range), range.length)
+            case .arrive(let source, let range): self.arrive(source, range)
             case .fetch(let range): self.fetch(range)
             case .read(let source, let remaining):
                 if let step = self.read(source, remaining) { return step }
@@ -108,6 +120,7 @@ final class SplicedBody: BodySource {
             if let wake = state.wake { source.attach(wake: wake) }
             state.current = (source, length)
             return .read(source, remaining: length)
+        case .arriving(let source, let range)?: return .arrive(source, range)
         case .missing(let range)?:
             state.openings += 1
             guard state.openings <= Self.mostOpenings else {
@@ -128,6 +141,15 @@ final class SplicedBody: BodySource {
         }
         if isOver { return source.cancel() }
         if let wake { source.attach(wake: wake) }
+    }
+
+    /// Begins with what arrives; what the others did not wait with is asked for.
+    private func arrive(_ source: any BodySource, _ range: Range<UInt64>) {
+        if let reader = source as? FillingReader, !reader.begin() {
+            self.state.withLock { $0.parts.append(.missing(range)) }
+        } else {
+            self.begin(source, range.length)
+        }
     }
 
     /// The next step of the source at hand; nil where that is over.
@@ -190,7 +212,7 @@ final class SplicedBody: BodySource {
     }
 
     private static func cancel(_ parts: [Part]) {
-        for case .source(let source, _) in parts { source.cancel() }
+        for part in parts { part.source?.cancel() }
     }
 
     /// Ends with this step, unless it has ended; lets go of all that was to come.

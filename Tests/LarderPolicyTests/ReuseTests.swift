@@ -242,7 +242,8 @@ struct ReuseTests {
     @Test(
         "of a stored challenge is for requests without credentials (RFC 9110 §11.6.2)",
         arguments: [
-            (401, "", .serve), (401, "Authorization: Basic YTpi", .fetch(.request, .challengeStored)),
+            (401, "", .serve),
+            (401, "Authorization: Basic YTpi", .fetch(.request, .challengeStored)),
             (404, "Authorization: Basic YTpi", .serve),
             (401, "Authorization: x | Cache-Control: no-cache", .fetch(.request, .challengeStored)),
         ] as [(UInt16, String, Said)])

@@ -98,6 +98,62 @@ struct LaggardTests {
         #expect(isHurried || !c.isStoreBehind)
     }
 
+    @Test(
+        "is left behind where it has not begun and the store gives nothing back",
+        arguments: [true, false])
+    func leftBehind(beginsFirst: Bool) {
+        var body = FillingState(window: .kibibytes(16))
+        body.begin(sink: Sink(), readsBack: true)
+        body.readersBeginLate = true
+        let (late, keen, unmade) = (body.addReader(), body.addReader(), body.addReader())
+        if beginsFirst { _ = body.begin(keen) }
+        for _ in 0..<2 {
+            _ = body.append(ByteBuffer(repeating: 1, count: 10_000))
+            _ = body.demand()
+        }
+        #expect(body.isPaused)
+        var resumes = body.stopSink()
+        #expect(!resumes)
+        if !beginsFirst { _ = body.begin(keen) }
+        for _ in 0..<3 { resumes = body.next(keen).resumes || resumes }
+        #expect(resumes && body.base == body.end)
+        let (mayRead, _) = body.begin(late)
+        #expect(!mayRead)
+        resumes = body.removeReader(unmade)
+        #expect(!resumes)
+        #expect(body.readers.map(\.id) == [keen])
+    }
+
+    @Test("is not left behind where the store has all of it")
+    func stored() {
+        var body = FillingState(window: .kibibytes(16))
+        body.begin(sink: Sink(), readsBack: true)
+        body.readersBeginLate = true
+        let (late, keen) = (body.addReader(), body.addReader())
+        _ = body.begin(keen)
+        _ = body.append(ByteBuffer(repeating: 1, count: 10_000))
+        _ = body.sinkWritten(10_000)
+        _ = body.stopSink(isWhole: true)
+        let (mayRead, _) = body.begin(late)
+        #expect(mayRead)
+    }
+
+    @Test("is not left behind while the store gives back, nor where nobody else has begun")
+    func notLeftBehind() {
+        var body = FillingState(window: .kibibytes(16))
+        body.begin(sink: Sink(), readsBack: true)
+        body.readersBeginLate = true
+        let (late, other) = (body.addReader(), body.addReader())
+        _ = body.append(ByteBuffer(repeating: 1, count: 10_000))
+        _ = body.begin(late)
+        #expect(body.readers.count == 2)
+        _ = body.removeReader(late)
+        _ = body.stopSink()
+        #expect(body.readers.map(\.id) == [other])
+        let (mayRead, _) = body.begin(other)
+        #expect(mayRead)
+    }
+
     @Test("loses the rest when it is cut off, and the origin goes on")
     func cutOff() {
         var body = Self.body(Case(asked: [0, 3], laggards: [0: 0]))

@@ -277,6 +277,37 @@ struct GapCollapsingTests {
         #expect(slow.wholeBytes == large.content)
     }
 
+    @Test(
+        "the slow one holds up nobody where the store gives nothing back any more, and asks anew",
+        arguments: [1, 300_000])
+    func slowAfterRemoval(removedAt: Int) {
+        let large = Representation(1 << 20)
+        let bench = Bench()
+        bench.store(0..<1000, of: large)
+        let slow = bench.ask()
+        let quick = bench.ask()
+        let fetch = bench.upstream.fetches[1]
+        fetch.part(1000..<(1 << 20), of: large, sending: 0)
+        var (read, isRemoved) = ([UInt8](), false)
+        for start in stride(from: 1000, to: 1 << 20, by: 10_000) {
+            if start > removedAt, !isRemoved {
+                bench.session.remove(bench.key)
+                isRemoved = true
+            }
+            fetch.bytes(large.content[start..<min(start + 10_000, 1 << 20)])
+            read += quick.readBytes().bytes
+        }
+        fetch.finish()
+        #expect(read + quick.readBytes().bytes == large.content)
+        #expect(fetch.resumed == 0)
+        #expect(slow.readBytes().bytes == Array(large.content[..<1000]))
+        #expect(bench.asked == 3)
+        let again = bench.upstream.fetches[2]
+        #expect(again.range == "bytes=1000-\((1 << 20) - 1)")
+        again.part(1000..<(1 << 20), of: large)
+        #expect(slow.readBytes().bytes == Array(large.content[1000...]))
+    }
+
     @Test("the one who asked may leave")
     func leaves() {
         let bench = self.bench()
