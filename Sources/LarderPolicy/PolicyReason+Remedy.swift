@@ -16,7 +16,7 @@ extension PolicyReason {
             "the missing bytes asked for before; under a strong ETag only those are fetched"
         case .conditionForOrigin: "a request without If-Match and If-Unmodified-Since"
         case .challengeStored:
-            "no max-age on the 401 from the origin; with credentials it is asked each time"
+            "a request without credentials: what is stored, a 401, is for those"
         case .onlyIfCached:
             "a stored response that may be used; without only-if-cached the origin would be asked"
         case .requestNoCache:
