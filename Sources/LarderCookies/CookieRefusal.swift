@@ -39,4 +39,7 @@ package enum CookieRefusal: String, Error, Sendable, Codable, CaseIterable {
     case namelessPrefix = "nameless-prefix"
     /// The path does not begin with a slash; only a person's cookie can have such a one.
     case malformedPath = "malformed-path"
+    /// `;` in name or value, or `=` in the name: where it is sent it would be read as another cookie, or
+    /// as two (§5.6). Only a person's cookie can have them.
+    case separator
 }

@@ -10,6 +10,11 @@ package enum CookieRules {
         if (cookie.name + cookie.value).contains(where: SetCookie.isForbidden) {
             return .controlCharacter
         }
+        if cookie.name.contains(UInt8(ascii: "=")) || cookie.name.contains(UInt8(ascii: ";"))
+            || cookie.value.contains(UInt8(ascii: ";"))
+        {
+            return .separator
+        }
         if cookie.name.count + cookie.value.count > SetCookie.pairLimit.clamped {
             return .tooLarge
         }

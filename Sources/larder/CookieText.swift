@@ -113,6 +113,9 @@ enum CookieText {
                 + "(RFC 6265bis §5.4.2)"
         case .namelessPrefix: "its value would be read as a name with a prefix (RFC 6265bis §5.7)"
         case .malformedPath: "the path does not begin with a slash"
+        case .separator:
+            "a semicolon in its name or value, or an equals sign in its name, would make it another "
+                + "(RFC 6265bis §5.6)"
         }
     }
 }

@@ -222,9 +222,11 @@ struct StoringTests {
     @Test("a person's cookie obeys the rules that need no source")
     func setByHand() {
         var jar = jar()
-        func cookie(_ name: String, domain: String = "a.test", path: String = "/") -> Cookie {
+        func cookie(
+            _ name: String, _ value: String = "v", domain: String = "a.test", path: String = "/"
+        ) -> Cookie {
             Cookie(
-                name: bytes(name), value: bytes("v"), domain: domain, isHostOnly: false,
+                name: bytes(name), value: bytes(value), domain: domain, isHostOnly: false,
                 path: path, creation: t0, expiry: Timestamp(microseconds: .max))
         }
         #expect(jar.set(cookie("a"), at: t0).refusal == nil)
@@ -235,6 +237,13 @@ struct StoringTests {
         #expect(jar.set(cookie("a\n"), at: t0).refusal == .controlCharacter)
         #expect(jar.set(cookie("__Host-a"), at: t0).refusal == .hostPrefix)
         #expect(jar.set(cookie("a", path: "x"), at: t0).refusal == .malformedPath)
+        for name in ["a; b", "a=b", "=", ";"] {
+            #expect(jar.set(cookie(name), at: t0).refusal == .separator)
+        }
+        for value in ["1; __Host-a=2", ";"] {
+            #expect(jar.set(cookie("a", value), at: t0).refusal == .separator)
+        }
+        #expect(jar.set(cookie("a", "b=c=d"), at: t0).refusal == nil)
         let large = String(repeating: "x", count: 4096)
         #expect(jar.set(cookie(large), at: t0).refusal == .tooLarge)
     }
