@@ -30,9 +30,6 @@ final class Filling: Sendable {
         /// Where the body had got to when the last client left; nil while there is one.
         var desertedAt: UInt64?
         var control: (any FillingControl)?
-        /// What fills the gap is for everybody: nobody who is slow holds up the others, as the sink
-        /// gives back what it has written, or else who comes late asks anew.
-        var isGapShared = false
         /// The store's patience is being measured.
         var isTimed = false
         /// Where those were who hold up others when their time began; empty: nobody's is measured.
@@ -61,9 +58,8 @@ final class Filling: Sendable {
         /// Begins to measure the time of those who hold up others, where nobody's is measured.
         mutating func startTimingLaggards() -> Action? {
             // Who reads a gap may have far to go in what is stored before he comes to it.
-            guard self.laggards.isEmpty, !self.isGapShared || !self.body.sinkGivesBack else {
-                return nil
-            }
+            guard self.laggards.isEmpty, !self.body.readersBeginLate || !self.body.sinkGivesBack
+            else { return nil }
             self.laggards = self.body.laggards
             return self.laggards.isEmpty ? nil : .lagging(self.control)
         }
@@ -131,9 +127,8 @@ final class Filling: Sendable {
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.response(response), reader)
             case .spliced(let spliced)?:
-                guard state.isGapShared, state.body.sinkGivesBack, state.body.isJoinable else {
-                    return .tooLate
-                }
+                guard state.body.readersBeginLate, state.body.sinkGivesBack, state.body.isJoinable
+                else { return .tooLate }
                 state.desertedAt = nil
                 let reader = FillingReader(filling: self, id: state.body.addReader())
                 return .known(.spliced(spliced), reader)
@@ -230,8 +225,9 @@ final class Filling: Sendable {
             switch outcome {
             case .response(let response): isShared = response.isShared
             case .spliced:
+                // What fills the gap is for everybody: nobody who is slow holds up the others, as the
+                // sink gives back what it has written, or else who comes late asks anew.
                 isShared = self.gap != nil && readsBack
-                state.isGapShared = isShared
                 state.body.readersBeginLate = isShared
             case .stored, .failed: return waiters
             }

@@ -158,7 +158,7 @@ extension SplicedBody {
     ///
     /// - Parameter arriving: gives the bytes of the one segment that arrives.
     static func parts(
-        _ segments: [Splice.Segment], arriving: any BodySource
+        _ segments: [Splice.Segment], arriving: FillingReader
     ) -> [Part] {
         segments.map { segment in
             switch segment {

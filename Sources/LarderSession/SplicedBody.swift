@@ -16,14 +16,15 @@ final class SplicedBody: BodySource {
         /// A source that must give exactly so many bytes.
         case source(any BodySource, length: UInt64)
         /// What arrives of the representation for this client among others, who do not wait for it.
-        case arriving(any BodySource, Range<UInt64>)
+        case arriving(FillingReader, Range<UInt64>)
         /// Bytes of the representation that have to be asked for.
         case missing(Range<UInt64>)
 
         /// What gives its bytes, where somebody else makes them.
         var source: (any BodySource)? {
             switch self {
-            case .source(let source, _), .arriving(let source, _): source
+            case .source(let source, _): source
+            case .arriving(let reader, _): reader
             case .bytes, .stored, .missing: nil
             }
         }
@@ -53,7 +54,7 @@ final class SplicedBody: BodySource {
     private enum Turn {
         case step(BodyStep)
         case read(any BodySource, remaining: UInt64)
-        case arrive(any BodySource, Range<UInt64>)
+        case arrive(FillingReader, Range<UInt64>)
         case open(Range<UInt64>)
         case fetch(Range<UInt64>)
         case fail(BodyFailure)
@@ -90,7 +91,7 @@ final class SplicedBody: BodySource {
             case .step(let step): return step
             case .fail(let failure): return self.end(with: .failed(failure))
             case .open(let range): self.begin(self.body.reader(range: range), range.length)
-            case .arrive(let source, let range): self.arrive(source, range)
+            case .arrive(let reader, let range): self.arrive(reader, range)
             case .fetch(let range): self.fetch(range)
             case .read(let source, let remaining):
                 if let step = self.read(source, remaining) { return step }
@@ -120,7 +121,7 @@ final class SplicedBody: BodySource {
             if let wake = state.wake { source.attach(wake: wake) }
             state.current = (source, length)
             return .read(source, remaining: length)
-        case .arriving(let source, let range)?: return .arrive(source, range)
+        case .arriving(let reader, let range)?: return .arrive(reader, range)
         case .missing(let range)?:
             state.openings += 1
             guard state.openings <= Self.mostOpenings else {
@@ -144,12 +145,11 @@ final class SplicedBody: BodySource {
     }
 
     /// Begins with what arrives; what the others did not wait with is asked for.
-    private func arrive(_ source: any BodySource, _ range: Range<UInt64>) {
-        if let reader = source as? FillingReader, !reader.begin() {
-            self.state.withLock { $0.parts.append(.missing(range)) }
-        } else {
-            self.begin(source, range.length)
+    private func arrive(_ reader: FillingReader, _ range: Range<UInt64>) {
+        guard reader.begin() else {
+            return self.state.withLock { $0.parts.append(.missing(range)) }
         }
+        self.begin(reader, range.length)
     }
 
     /// The next step of the source at hand; nil where that is over.

@@ -150,7 +150,7 @@ enum StoredExchangeAnswer {
     ///     only then may the fields go along that are kept for such a client (RFC 9111 §5.2.2.4).
     ///   - opener: asks for what is missing beyond them.
     static func make(
-        _ spliced: Filling.Spliced, reader: any BodySource, leads: Bool,
+        _ spliced: Filling.Spliced, reader: FillingReader, leads: Bool,
         opener: @escaping SplicedBody.Opener, now: Timestamp, status: CacheStatus, age: Duration,
         configuration: SessionConfiguration
     ) -> (answer: Answer, bodyBytes: UInt64) {
