@@ -105,6 +105,7 @@ extension EasyHandle {
         self.setMethod(request, hasContent: transfer.content != nil)
         try self.setFields(transfer, isPlain: isPlain)
         if let content = transfer.content { self.setContent(content, transfer) }
+        if transfer.hasLargeHead { self.makeRoom(forHeadOf: RequestChecks.headSize(request)) }
         // A reused connection may die under the request, and libcurl would send it again.
         if !transfer.mayBeResent { self.set(CURLOPT_FRESH_CONNECT, true) }
         if transfer.logsConnectionIn {
@@ -239,6 +240,13 @@ extension EasyHandle {
         }
         self.useFields()
         if isPlain, isOrdinary, section.hasNothingBeside { self.listed = section }
+    }
+
+    /// Has libcurl hand over a large head at once, which it does not get to its end over TLS in pieces of
+    /// its usual 64 KiB.
+    private func makeRoom(forHeadOf size: Int) {
+        // Host, logins and what libcurl adds have room in as much again. (The option ends at 2 MiB.)
+        self.set(CURLOPT_UPLOAD_BUFFERSIZE, 2 * size)
     }
 
     private func setContent(_ content: RequestContent, _ transfer: Transfer) {

@@ -24,7 +24,7 @@ struct OptionProfile: Equatable {
             method == .get || method == .head, transfer.content == nil,
             request.connectionAuthentication == nil, !transfer.logsConnectionIn,
             transfer.options.identity == nil, transfer.options.proxyAuthorization == nil,
-            transfer.options.priority == 0.5, !transfer.isJudged
+            transfer.options.priority == 0.5, !transfer.isJudged, !transfer.hasLargeHead
         else { return nil }
         self.isSecure = scheme == .https
         self.isHead = method == .head

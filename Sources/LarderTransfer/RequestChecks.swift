@@ -3,6 +3,17 @@ import LarderHTTP
 /// What must hold of a request before libcurl gets it: nothing in it may end a line, name another
 /// host or mean something else to libcurl's URL parser.
 package enum RequestChecks {
+    /// Up to so many bytes of fields and target a head goes out in one piece, over HTTP/2, too, with what
+    /// is added to it.
+    static let smallHead = 61_440
+    /// Larger ones libcurl does not send (DYN_HTTP_REQUEST is 1 MiB).
+    static let largestHead = 1_000_000
+
+    /// How many bytes the head has on the way to the origin, what Larder and libcurl add aside.
+    static func headSize(_ request: Request) -> Int {
+        request.fields.bytes.count + request.uri.pathAndQuery.utf8.count
+    }
+
     /// - Parameters:
     ///   - isDial: the origin alone is wanted, which is what CONNECT names.
     ///   - knowsHost: host and port are those of a request that was checked.
@@ -21,6 +32,12 @@ package enum RequestChecks {
                 detail: "not a request target")
         }
         if isDial { return }
+        guard self.headSize(request) <= self.largestHead else {
+            throw UpstreamFailure(
+                .proxyInternalError, party: .client, cause: .unsupported,
+                detail: "a request head of more than 1 MB, cookies and credentials that are added to it "
+                    + "included, which is not sent to any origin")
+        }
         if let user = uri.userInfo, !user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, cause: .badURL,

@@ -69,7 +69,12 @@ final class Transfer {
     let way: Way
     /// The request bears a login of its connection, by which libcurl does not know one from another.
     let logsConnectionIn: Bool
+    /// The request's head is one that libcurl does not send in one piece by itself.
+    let hasLargeHead: Bool
     /// HTTP/2 may be agreed on: it bears requests of many on one connection, and no login of that.
+    ///
+    /// Nor a large head: nghttp2 takes none above 64 KiB (NGHTTP2_MAX_HEADERSLEN), and with its error
+    /// libcurl 7.88 fails others on the same connection.
     let mayBeHTTP2: Bool
     /// Whether libcurl speaks FTP for it.
     let isFTP: Bool
@@ -158,9 +163,10 @@ final class Transfer {
         if self.way.isRelay, loggedIn || options.proxyAuthorization != nil {
             challenges.insert(407)
         }
+        self.hasLargeHead = RequestChecks.headSize(request) > RequestChecks.smallHead
         self.mayBeHTTP2 =
             order.scheme == .https && loop.configuration.http2 && !isHandshake
-            && !self.logsConnectionIn
+            && !self.logsConnectionIn && !self.hasLargeHead
         self.assembler = ResponseAssembler(
             method: request.method, mayBeHTTP2: self.mayBeHTTP2,
             acceptsBareLF: options.acceptsBareLF, challenges: challenges, last: loop.lastHead,

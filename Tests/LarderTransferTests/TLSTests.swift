@@ -213,6 +213,56 @@ struct TLSTests {
         }
     }
 
+    @Test(
+        "get request heads of any size, as others do at the same time",
+        arguments: [true, false], [20_000, 63_000, 70_000, 140_000, 990_000])
+    func largeHeads(_ http2: Bool, _ size: Int) async throws {
+        let origin = try TLSOrigin(
+            settings: """
+                large_client_header_buffers 4 2m;
+                location /cookie { return 200 "$http_cookie"; }
+                """)
+        try await withUpstream({
+            $0.certificateFile = origin.certificate
+            $0.http2 = http2
+        }) { upstream in
+            // The connection that all of them might share is there.
+            #expect(await upstream.answer(to: origin.request()).failure == nil)
+            let cookie = String((0..<size).map { Character(UnicodeScalar(UInt8(97 + $0 % 23))) })
+            var large = origin.request(.get, "/cookie")
+            large.fields.append("Cookie", Array(cookie.utf8))
+            var posted = large
+            (posted.method, posted.bodyLength) = (.post, .unknown)
+            await withTaskGroup(of: (Bool, Recorder.Record).self) { [large, posted] group in
+                for i in 0..<12 {
+                    let request = i % 4 == 0 ? large : origin.request()
+                    group.addTask { (i % 4 == 0, await upstream.answer(to: request)) }
+                }
+                group.addTask {
+                    let content = ScriptedContent(text: "hello")
+                    return (true, await upstream.answer(to: posted, body: content))
+                }
+                for await (isLarge, record) in group {
+                    #expect(record.failure == nil && record.head?.status == .ok)
+                    #expect(!isLarge || record.text == cookie)
+                }
+            }
+        }
+    }
+
+    @Test("get no request head that libcurl cannot send whole: it is refused")
+    func tooLargeHead() async throws {
+        let origin = try TLSOrigin()
+        var request = origin.request()
+        request.fields.append("Cookie", [UInt8](repeating: 97, count: 3_000_000))
+        let record = try await withUpstream({ $0.certificateFile = origin.certificate }) {
+            await $0.answer(to: request)
+        }
+        #expect(record.failure?.kind == .proxyInternalError)
+        #expect(record.failure?.party == .client)
+        #expect(record.failure?.detail.hasPrefix("a request head of more than 1 MB") == true)
+    }
+
     @Test("are not held up by others that never finish a handshake")
     func silentOthers() async throws {
         let silent = try (0..<5).map { _ in try ScriptedOrigin { _ = $0.waitForEnd() } }
