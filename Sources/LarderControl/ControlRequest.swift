@@ -163,7 +163,8 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     /// Answered from the cache after the origin said that nothing had changed.
     package var validated: UInt64 = 0
     package var misses: UInt64 = 0
-    /// Body bytes sent to clients, and those of them that came from the cache.
+    /// Body bytes that came from origins, once however many clients share them, and those that answers
+    /// from the cache announced, as a sum; and the latter alone.
     package var bytesServed: UInt64 = 0
     package var bytesFromCache: UInt64 = 0
     package var failures: UInt64 = 0
@@ -184,7 +185,7 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var acts: [String: UInt64]?
     /// When the proxy started, in microseconds since 1970.
     ///
-    /// This and the next four are nil from a proxy of an older release.
+    /// This and the next five are nil from a proxy of an older release.
     package var startedMicroseconds: Int64?
     package var pid: Int32?
     /// Responses stored, and those that began to be and were given up; of these, those for which the
@@ -192,6 +193,8 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var stored: UInt64?
     package var storesRefused: UInt64?
     package var storesTooSlow: UInt64?
+    /// Requests that their clients left before they were answered.
+    package var cancelled: UInt64?
     /// Clients that took nothing of what others waited for, and lost the rest; nil from a proxy of an
     /// older release.
     package var clientsCutOff: UInt64?

@@ -15,11 +15,36 @@ package enum CredentialChange: Sendable, Equatable {
 /// The credentials of a session: a value.
 ///
 /// By protection space and user, as challenges ask for them, and by name, as rules speak of them. The
-/// first credential of a space is its default until another is made so.
+/// first credential of a space is its default until another is made so, or it is removed. A default that
+/// is kept for the session hides the one that lasts, and takes its place from it no longer than it is there.
 package struct CredentialStore: Sendable {
     private struct Space: Sendable {
         var byUser: [String: Credential] = [:]
-        var defaultUser: String?
+        /// The default among those that last, which is what a storage knows of.
+        var lastingDefault: String?
+        /// One kept for the session that is the default as long as it is there.
+        var passingDefault: String?
+
+        var defaultUser: String? { self.passingDefault ?? self.lastingDefault }
+
+        /// Makes one of its own the default.
+        mutating func prefer(_ user: String, lasts: Bool) {
+            if lasts {
+                (self.lastingDefault, self.passingDefault) = (user, nil)
+            } else {
+                self.passingDefault = user
+            }
+        }
+
+        /// Has no default that has gone, or has become one of the other kind.
+        mutating func settle(lasts: (Credential?) -> Bool) {
+            if let user = self.lastingDefault, !lasts(self.byUser[user]) {
+                self.lastingDefault = nil
+            }
+            if let user = self.passingDefault, self.byUser[user].map(lasts) != false {
+                self.passingDefault = nil
+            }
+        }
     }
 
     /// No space is without credentials.
@@ -42,6 +67,14 @@ package struct CredentialStore: Sendable {
     package func defaultCredential(for space: ProtectionSpace) -> Credential? {
         guard let found = self.spaces[space], let user = found.defaultUser else { return nil }
         return found.byUser[user]
+    }
+
+    /// What a challenge is answered with where nobody is asked: the default, or else another.
+    ///
+    /// The first by user, where the default was removed: nobody would see why there is none.
+    package func offered(for space: ProtectionSpace) -> Credential? {
+        self.defaultCredential(for: space)
+            ?? self.spaces[space]?.byUser.values.min { $0.user < $1.user }
     }
 
     /// Every credential with its space, in no order.
@@ -106,8 +139,11 @@ package struct CredentialStore: Sendable {
         var held = self.spaces[space] ?? Space()
         let before = held
         held.byUser[credential.user] = credential
-        if asDefault || held.defaultUser == nil { held.defaultUser = credential.user }
+        if asDefault || before.defaultUser == nil || before.defaultUser == credential.user {
+            held.prefer(credential.user, lasts: self.lasts(credential))
+        }
         self.spaces[space] = held
+        self.settle(space)
         var changes: [CredentialChange] = []
         if credential != before.byUser[credential.user] {
             if self.lasts(credential) {
@@ -128,8 +164,8 @@ package struct CredentialStore: Sendable {
         }
         var held = before
         held.byUser[user] = nil
-        if held.defaultUser == user { held.defaultUser = nil }
-        self.spaces[space] = held.byUser.isEmpty ? nil : held
+        self.spaces[space] = held
+        self.settle(space)
         let removal: [CredentialChange] =
             self.lasts(credential) ? [.removed(user: user, space)] : []
         return removal + self.defaultChange(in: space, from: before)
@@ -152,15 +188,12 @@ package struct CredentialStore: Sendable {
             case .stored(let credential, let space):
                 guard self.lasts(credential) else { continue }
                 self.spaces[space, default: Space()].byUser[credential.user] = credential
+                self.settle(space)
             case .removed(let user, let space):
                 self.remove(user: user, for: space)
             case .defaultChanged(let user, let space):
-                guard let user else {
-                    self.spaces[space]?.defaultUser = nil
-                    continue
-                }
-                guard self.spaces[space]?.byUser[user] != nil else { continue }
-                self.spaces[space]?.defaultUser = user
+                if let user, !self.lasts(self.spaces[space]?.byUser[user]) { continue }
+                self.spaces[space]?.lastingDefault = user
             case .named(let credential):
                 guard self.lasts(credential.persistence) else { continue }
                 self.byName[credential.name] = credential
@@ -173,18 +206,21 @@ package struct CredentialStore: Sendable {
     /// Holds what a storage holds now, in the place of all permanent credentials; what is kept for the
     /// session stays, and so does a default among it.
     package mutating func reread(_ changes: [CredentialChange]) {
-        var passing = CredentialStore(keepsPermanent: self.keepsPermanent)
-        var defaults: [ProtectionSpace: String] = [:]
         for (space, held) in self.spaces {
-            for credential in held.byUser.values where !self.lasts(credential) {
-                passing.spaces[space, default: Space()].byUser[credential.user] = credential
-                if held.defaultUser == credential.user { defaults[space] = credential.user }
-            }
+            let passing = held.byUser.filter { !self.lasts($0.value) }
+            self.spaces[space] =
+                passing.isEmpty
+                ? nil : Space(byUser: passing, passingDefault: held.passingDefault)
         }
-        passing.byName = self.byName.filter { !self.lasts($0.value.persistence) }
-        passing.restore(changes)
-        for (space, user) in defaults { passing.spaces[space]?.defaultUser = user }
-        self = passing
+        self.byName = self.byName.filter { !self.lasts($0.value.persistence) }
+        self.restore(changes)
+    }
+
+    /// After a change of what a space holds.
+    private mutating func settle(_ space: ProtectionSpace) {
+        guard var held = self.spaces[space] else { return }
+        held.settle { self.lasts($0) }
+        self.spaces[space] = held.byUser.isEmpty ? nil : held
     }
 
     private func lasts(_ credential: Credential?) -> Bool {
@@ -199,15 +235,7 @@ package struct CredentialStore: Sendable {
     private func defaultChange(
         in space: ProtectionSpace, from before: Space
     ) -> [CredentialChange] {
-        let now = self.permanentDefault(self.spaces[space])
-        let then = self.permanentDefault(before)
-        return now == then ? [] : [.defaultChanged(user: now, space)]
-    }
-
-    private func permanentDefault(_ held: Space?) -> String? {
-        guard let held, let user = held.defaultUser, self.lasts(held.byUser[user]) else {
-            return nil
-        }
-        return user
+        let now = self.spaces[space]?.lastingDefault
+        return now == before.lastingDefault ? [] : [.defaultChanged(user: now, space)]
     }
 }

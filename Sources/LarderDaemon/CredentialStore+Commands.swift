@@ -85,7 +85,7 @@ extension CredentialStore {
                 CredentialRecord(
                     name: .space(SpaceRecord(space), user: credential.user), kind: "password",
                     user: credential.user, persistence: kept(credential.persistence),
-                    isDefault: self.defaultCredential(for: space)?.user == credential.user)
+                    isDefault: self.offered(for: space)?.user == credential.user)
             }
         return named + spaces
     }

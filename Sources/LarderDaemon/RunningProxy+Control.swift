@@ -188,6 +188,7 @@ extension RunningProxy: ControlResponder {
         statistics.stored = counters.stored
         statistics.storesRefused = counters.storesAbandoned
         statistics.storesTooSlow = counters.storesTooSlow
+        statistics.cancelled = counters.cancelled
         statistics.clientsCutOff = counters.clientsCutOff
         statistics.trouble = member.trouble.trouble
         return statistics

@@ -44,6 +44,8 @@ extension DiskWriter {
             throw error
         }
         self.begin(meta)
+        // It was full, or could not be written: this one is not.
+        core.mended()
         core.closeLater(old)
         for sink in left.sinks { sink.end(.abandoned(.removed)) }
         return Int(clamping: left.count)

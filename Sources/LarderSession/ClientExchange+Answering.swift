@@ -169,7 +169,6 @@ extension ClientExchange: FillingWaiter {
             self.session.live.hits.add()
             self.session.live.staleHits.add()
         }
-        if !leads { self.session.live.collapsed.add() }
         let reason = stored.reason ?? asked
         var object = stored.object
         if leads, let own = stored.own { object.head = own }

@@ -26,6 +26,8 @@ extension Fetch: ObjectSinkObserver {
             state.turnedAway = turnedAway
             return (state.upstreamIsOver, state.storing.take())
         }
+        // The filling may have been given it between both, on another thread.
+        if case .abandoned = outcome { self.filling.stopSink() }
         // Before its own end is noted: only others' are of interest.
         if case .visible = outcome, let storing, !storing.isAddition,
             self.session.storings.hasEnded(storing.key, since: self.order.mark)

@@ -10,7 +10,7 @@ package struct SessionCounters: Sendable, Equatable, Codable {
     package var staleHits: UInt64 = 0
     /// Answered from the store after the origin said that it still holds (304).
     package var validated: UInt64 = 0
-    /// Answered by the fetch of another request.
+    /// Answered with what the fetch of another request brought; not where that confirmed what is stored.
     package var collapsed: UInt64 = 0
     /// Answered by the origin.
     package var forwarded: UInt64 = 0

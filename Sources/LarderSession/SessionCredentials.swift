@@ -112,9 +112,9 @@ package final class SessionCredentials: Sendable {
         for space: ProtectionSpace, _ request: ChallengedRequest, _ store: CredentialStore
     ) -> Credential? {
         if let named = request.named { return named.asPassword }
-        if let own = store.defaultCredential(for: space) { return own }
+        if let own = store.offered(for: space) { return own }
         // Kept for the host's default method: whichever that turns out to be.
-        return store.defaultCredential(
+        return store.offered(
             for: ProtectionSpace(
                 party: space.party, host: space.host, port: space.port, realm: space.realm,
                 method: .default))
@@ -128,7 +128,7 @@ package final class SessionCredentials: Sendable {
     func answer(
         _ challenges: Challenges, to request: ChallengedRequest, after sent: [SentCredential]
     ) -> SentCredential? {
-        for challenge in challenges.ranked(by: self.schemes) {
+        for challenge in challenges.ranked(by: self.schemes).map(\.withBasicRealm) {
             guard let space = ProtectionSpace(challenge, from: request.uri),
                 let credential = self.usable(for: space, request)
             else { continue }

@@ -35,8 +35,8 @@ package enum RequestChecks {
         guard self.headSize(request) <= self.largestHead else {
             throw UpstreamFailure(
                 .proxyInternalError, party: .client, cause: .unsupported,
-                detail: "a request head of more than 1 MB, cookies and credentials that are added to it "
-                    + "included, which is not sent to any origin")
+                detail: "a request head of more than 1 MB, with the cookies that are added to it, "
+                    + "which is not sent to any origin")
         }
         if let user = uri.userInfo, !user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) {
             throw UpstreamFailure(

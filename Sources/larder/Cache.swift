@@ -39,7 +39,7 @@ struct CacheView {
         let settings = try session.find(in: loaded)
         self.loaded = loaded
         self.session = settings
-        let name = principal?.principal
+        let name = try principal?.principal(in: settings)
         self.principal = name
         do {
             self.disk = try loaded.cacheDirectory(of: settings).flatMap {

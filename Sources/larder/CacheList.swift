@@ -44,7 +44,7 @@ struct CacheList: AsyncParsableCommand {
         var writer = RowWriter(form, width: Output.width)
         var progress = ListProgress(total: try view.disk?.figures().objects ?? 0)
         var filter = self.which.filter
-        filter.principal = self.principal.principal
+        filter.principal = try self.principal.principal(in: view.session)
         let listing = CacheListing(view: view, filter: filter)
         if let order = self.order.sort {
             try self.sorted(by: order, listing, &writer, &progress)

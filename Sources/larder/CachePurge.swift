@@ -23,10 +23,11 @@ struct CachePurge: AsyncParsableCommand {
         var removed = 0
         // A large cache takes its time; the proxy tells that it is still at it.
         let name = view.session.name.text
+        let principal = try self.principal.principal(in: view.session)
         var isAsked = false
         do {
             let request = ControlRequest.purge(
-                session: name, selection, principal: self.principal.principal)
+                session: name, selection, principal: principal)
             isAsked = try view.ask(request, patience: .seconds(60)) {
                 if case .purged(let outcome) = $0 { removed += outcome.removed }
                 return true
@@ -36,7 +37,7 @@ struct CachePurge: AsyncParsableCommand {
         }
         if !isAsked {
             let disk = try view.reading()
-            removed = try await disk?.purge(selection, principal: self.principal.principal) ?? 0
+            removed = try await disk?.purge(selection, principal: principal) ?? 0
         }
         try Output.line("\(removed)")
     }

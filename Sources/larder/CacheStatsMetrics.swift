@@ -46,12 +46,15 @@ enum CacheStatsMetrics {
                 name: "start_time_seconds", kind: .gauge,
                 help: "When the proxy began, by Unix time.",
                 samples: started == 0 ? [] : [([], started)]),
-            counter("requests_total", "Requests that the session answered.", running.requests),
+            counter("requests_total", "Requests that came.", running.requests),
             counter("hits_total", "Answered from the cache without asking.", running.hits),
             counter("validated_total", "Answered from the cache after asking.", running.validated),
             counter("misses_total", "Answered by origins.", running.misses),
             counter("failures_total", "Requests without an answer.", running.failures),
-            counter("served_bytes_total", "Bodies sent to clients.", running.bytesServed),
+            counter("cancelled_total", "Left by their clients.", running.cancelled ?? 0),
+            counter(
+                "served_bytes_total", "Bodies received from origins, and those from the cache.",
+                running.bytesServed),
             counter("saved_bytes_total", "Of these, from the cache.", running.bytesFromCache),
             counter("store_failures_total", "Failures of the disk.", running.storeFailures),
             Metric(

@@ -65,6 +65,11 @@ enum CacheStatsText {
         ]
     }
 
+    private static func cancelled(_ running: SessionStatistics) -> String {
+        guard let count = running.cancelled, count > 0 else { return "" }
+        return ", \(Human.count(count)) cancelled"
+    }
+
     private static func requests(_ running: SessionStatistics) -> [Fact] {
         let reused = running.hits &+ running.validated
         let fromMemory = min(running.memory.hits, reused)
@@ -76,7 +81,8 @@ enum CacheStatsText {
                     + "\(Human.share(reused, of: running.requests)) "
                     + "(\(Human.count(running.hits)) hits, \(Human.count(running.validated)) "
                     + "validated, \(Human.count(running.misses)) misses, "
-                    + "\(Human.count(running.failures)) failed)"
+                    + "\(Human.count(running.failures)) failed"
+                    + Self.cancelled(running) + ")"
             ),
             (
                 "answered",

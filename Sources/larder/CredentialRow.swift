@@ -39,7 +39,8 @@ struct CredentialRow: Encodable, Equatable {
         }
         let realm = self.realm.map { ", realm \"\($0)\"" } ?? ""
         let isDefault = self.isDefault == true ? ", default" : ""
-        return "\(scheme)://\(host):\(port)\(realm), \(self.method ?? "")\(isDefault)"
+        let method = self.method == "default" ? "any method" : self.method ?? ""
+        return "\(scheme)://\(host):\(port)\(realm), \(method)\(isDefault)"
     }
 
     static func table(_ rows: [CredentialRow], width: Int?) -> [String] {

@@ -37,12 +37,16 @@ struct CredentialArguments: ParsableArguments {
     @Option(help: ArgumentHelp("The host's scheme: https or http.", valueName: "scheme"))
     var scheme: String?
 
-    @Option(help: ArgumentHelp("The realm that the host names.", valueName: "realm"))
+    @Option(
+        help: ArgumentHelp(
+            "The realm that the host names, as Basic and Digest do; \"\" where it names none.",
+            valueName: "realm"))
     var realm: String?
 
     @Option(
         help: ArgumentHelp(
-            "The method of authentication: basic, digest, ntlm or negotiate.", valueName: "method"))
+            "The method of authentication: basic, digest, ntlm, negotiate, or default, the one that "
+                + "the host asks for (the default).", valueName: "method"))
     var method: String?
 
     @Option(help: ArgumentHelp("The user's name.", valueName: "user"))
@@ -71,7 +75,19 @@ struct CredentialArguments: ParsableArguments {
             }
             return SpaceRecord(
                 host: host.lowercased(), port: self.port ?? usual, scheme: scheme,
-                realm: self.realm, method: (self.method ?? "basic").lowercased())
+                realm: self.realm, method: try self.knownMethod)
+        }
+    }
+
+    private var knownMethod: String {
+        get throws(CommandFailure) {
+            let method = (self.method ?? "default").lowercased()
+            guard ["default", "basic", "digest", "ntlm", "negotiate"].contains(method) else {
+                throw CommandFailure(
+                    .usage, "there is no --method \"\(Printable.text(method))\"",
+                    remedy: "there are: default, basic, digest, ntlm, negotiate")
+            }
+            return method
         }
     }
 
@@ -163,6 +179,7 @@ struct CredentialsAdd: AsyncParsableCommand {
         }
         try self.checkHost()
         let name = try self.which.credential()
+        if case .space(let space, _) = name { try self.checkRealm(of: space) }
         let kind = try self.checkedKind(name)
         return (
             CredentialRecord(
@@ -179,6 +196,22 @@ struct CredentialsAdd: AsyncParsableCommand {
             throw CommandFailure(
                 .data, "\"\(Printable.text(host))\" is no host",
                 remedy: "write h.example, 192.0.2.1 or [2001:db8::1], and a port as --port")
+        }
+    }
+
+    /// A challenge of Basic or Digest names a realm, one of the others none: what is kept for another
+    /// space is never asked for.
+    private func checkRealm(of space: SpaceRecord) throws(CommandFailure) {
+        let hasNone = ["ntlm", "negotiate"].contains(space.method)
+        if hasNone, space.realm != nil {
+            throw CommandFailure(
+                .usage, "\(space.method) knows no realm", remedy: "leave --realm out")
+        }
+        if !hasNone, space.realm == nil {
+            throw CommandFailure(
+                .usage, "no realm of \(Printable.text(space.host)) is named",
+                remedy: "give --realm, as its WWW-Authenticate has it (\"\" for none), or --method "
+                    + "ntlm or negotiate")
         }
     }
 

@@ -12,9 +12,10 @@ struct StateOptions: ParsableArguments {
 
     func open() throws -> SessionState {
         let loaded = try self.options.load()
+        let settings = try self.session.find(in: loaded)
         return SessionState(
-            loaded: loaded, settings: try self.session.find(in: loaded),
-            principal: self.principal.principal)
+            loaded: loaded, settings: settings,
+            principal: try self.principal.principal(in: settings))
     }
 }
 
@@ -27,23 +28,54 @@ struct PrincipalOption: ParsableArguments {
             valueName: "principal"))
     var text: String?
 
-    /// Its name as sessions have it: an address has many spellings, and principals one.
-    var principal: String? {
-        guard let text = self.text, text.hasPrefix("address:"),
-            let address = IPAddress(text.dropFirst("address:".count))
-        else { return self.text }
-        return "address:\(address)"
+    /// Its name as sessions have it: an address has many spellings, a number may begin with zeros, and
+    /// principals have one form.
+    var principal: String? { self.text.flatMap { try? Self.named(by: $0) } }
+
+    /// The same, for a session.
+    ///
+    /// - Throws: where the session is split by something else, and so can have none of that name. One
+    ///   that is not split (any more) may have parts left.
+    func principal(in session: SessionSettings) throws(CommandFailure) -> String? {
+        guard let principal = self.principal, session.principals != .none else {
+            return self.principal
+        }
+        let kind = session.principals.rawValue
+        guard principal.hasPrefix("\(kind):") else {
+            throw CommandFailure(
+                .data,
+                "session \(session.name.text) is split by \(kind), and has no "
+                    + Printable.text(principal),
+                remedy: "write --principal \(kind):…, as \"larder cache list\" shows them")
+        }
+        return principal
     }
 
     func validate() throws {
-        guard let text = self.text else { return }
-        let kinds = ["user:", "uid:", "address:"]
-        guard let kind = kinds.first(where: { text.hasPrefix($0) }), text.count > kind.count else {
+        if let text = self.text { _ = try Self.named(by: text) }
+    }
+
+    private static func named(by text: String) throws(ValidationError) -> String {
+        let shown = Printable.text(text)
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[1].isEmpty,
+            let kind = PrincipalsWord(rawValue: String(parts[0])), kind != .none
+        else {
             throw ValidationError(
-                "--principal \(text): write user:NAME, uid:NUMBER or address:ADDRESS")
+                "--principal \(shown): write user:NAME, uid:NUMBER or address:ADDRESS")
         }
-        guard kind != "address:" || IPAddress(text.dropFirst(kind.count)) != nil else {
-            throw ValidationError("--principal \(text): that is no address")
+        switch kind {
+        case .none, .user: return text
+        case .uid:
+            guard let user = try? UserID(settingText: String(parts[1])) else {
+                throw ValidationError("--principal \(shown): write uid: and \(UserID.expectation)")
+            }
+            return "uid:\(user.number)"
+        case .address:
+            guard let address = IPAddress(parts[1]) else {
+                throw ValidationError("--principal \(shown): that is no address")
+            }
+            return "address:\(address)"
         }
     }
 }

@@ -202,6 +202,7 @@ struct CacheTextTests {
         running.storesRefused = 3
         running.storesTooSlow = 2
         running.clientsCutOff = 1
+        running.cancelled = 2
         running.storeFailures = 4
         running.acts = ["challenge-answered": 2, "credential-injected": 7]
         running.trouble = DiskTrouble(
@@ -210,6 +211,7 @@ struct CacheTextTests {
         let lines = CacheStatsText.lines(report, nowMicroseconds: 951_782_490_000_000)
         for line in [
             "proxy      process 8, for 90 s, since 2000-02-29 00:00:00 UTC",
+            "requests   4, hit ratio 75.0% (2 hits, 1 validated, 1 misses, 0 failed, 2 cancelled)",
             "fetches    5 gaps filled, 2 bodies resumed, 3 parts kept, 1 background validations",
             "stored     1 response, 3 refused, for 2 of which the disk was too slow",
             "cut off    1 client that took nothing while others waited",

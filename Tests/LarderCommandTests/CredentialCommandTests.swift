@@ -1,4 +1,5 @@
 import ArgumentParser
+import LarderConfig
 import LarderControl
 import Testing
 
@@ -39,6 +40,22 @@ struct CredentialCommandTests {
                     name: .space(Self.space, user: "alice"), kind: "password", user: "alice",
                     persistence: "permanent", isDefault: true)
             ),
+            (
+                ["--host", "h", "--realm", "", "--user", "a"],
+                CredentialRecord(
+                    name: .space(
+                        SpaceRecord(
+                            host: "h", port: 443, scheme: "https", realm: "", method: "default"),
+                        user: "a"), kind: "password", user: "a", persistence: "permanent")
+            ),
+            (
+                ["--host", "h", "--method", "NTLM", "--user", "a"],
+                CredentialRecord(
+                    name: .space(
+                        SpaceRecord(
+                            host: "h", port: 443, scheme: "https", realm: nil, method: "ntlm"),
+                        user: "a"), kind: "password", user: "a", persistence: "permanent")
+            ),
         ])
     func add(_ arguments: [String], _ expected: CredentialRecord) throws {
         #expect(try Self.checked(arguments) == expected)
@@ -51,7 +68,11 @@ struct CredentialCommandTests {
             ["x", "--kind", "bearer", "--user", "a"], ["x", "--user", "a", "--host", "h"],
             ["--host", "h"], ["--host", "h", "--user", "a", "--kind", "bearer"],
             ["--realm", "r", "--user", "a"], ["--host", "h", "--user", "a", "--scheme", "gopher"],
-            ["x", "--user", "a", "--persistence", "none"],
+            ["x", "--user", "a", "--persistence", "none"], ["--host", "h", "--user", "a"],
+            ["--host", "h", "--user", "a", "--method", "basic"],
+            ["--host", "h", "--user", "a", "--method", "digest"],
+            ["--host", "h", "--user", "a", "--realm", "r", "--method", "negotiate"],
+            ["--host", "h", "--user", "a", "--realm", "r", "--method", "server-trust"],
             ["x", "--user", "a", "--secret-from", "f", "--secret-command", "c"],
         ])
     func refuse(_ arguments: [String]) throws {
@@ -134,10 +155,12 @@ struct CredentialCommandTests {
     }
 
     @Test(
-        "--principal has an address in the one form that sessions have",
+        "--principal has an address or a number in the one form that sessions have",
         arguments: [
             ("address:::ffff:10.1.2.3", "address:10.1.2.3"),
             ("address:2001:DB8:0::1", "address:2001:db8::1"), ("user:::1", "user:::1"),
+            ("uid:0", "uid:0"), ("uid:007", "uid:7"), ("uid:4294967294", "uid:4294967294"),
+            ("user:uid:7", "user:uid:7"),
         ])
     func principalAddress(_ given: String, _ principal: String) throws {
         #expect(try PrincipalOption.parse(["--principal", given]).principal == principal)
@@ -145,9 +168,37 @@ struct CredentialCommandTests {
 
     @Test(
         "--principal names a kind and who",
-        arguments: ["alice", "user:", "role:x", "address:here", ""])
+        arguments: [
+            "alice", "user:", "role:x", "address:here", "", "uid:-1", "uid:+7", "uid:alice",
+            "uid:4294967295", "none:x", "none:", "uid:",
+        ])
     func principal(_ text: String) {
         #expect(throws: (any Error).self) { try PrincipalOption.parse(["--principal", text]) }
         #expect(throws: Never.self) { try PrincipalOption.parse(["--principal", "user:alice"]) }
+    }
+
+    @Test(
+        "--principal names one that the session can have (exit status 65)",
+        arguments: [
+            (PrincipalsWord.user, "user:a", true), (.user, "uid:7", false),
+            (.uid, "uid:07", true), (.uid, "address:::1", false), (.address, "user:a", false),
+            (.none, "user:a", true),
+        ])
+    func principalKind(_ split: PrincipalsWord, _ text: String, _ isKnown: Bool) throws {
+        var session = SessionSettings(name: .default, kind: .default)
+        session.principals = split
+        let option = try PrincipalOption.parse(["--principal", text])
+        if isKnown {
+            #expect(try option.principal(in: session) == option.principal)
+            return
+        }
+        do {
+            _ = try option.principal(in: session)
+            Issue.record("no failure")
+        } catch {
+            #expect(error.status == .data)
+            #expect(error.causes.joined().contains("split by \(split.rawValue)"))
+            #expect(error.remedy?.contains("\(split.rawValue):") == true)
+        }
     }
 }

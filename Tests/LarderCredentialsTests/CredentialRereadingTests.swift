@@ -44,6 +44,18 @@ struct CredentialRereadingTests {
         #expect(store.named("n") != nil)
     }
 
+    @Test("has the storage's default in the place of the one it had, if that was to last")
+    func permanentDefault() {
+        var store = self.store(
+            self.credential("old", .permanent), self.credential("passing", .forSession))
+        store.reread([
+            .stored(self.credential("a", .permanent), Self.space),
+            .stored(self.credential("z", .permanent), Self.space),
+            .defaultChanged(user: "z", Self.space),
+        ])
+        #expect(store.defaultCredential(for: Self.space)?.user == "z")
+    }
+
     @Test("has no default where the permanent one is gone")
     func withoutDefault() {
         var store = self.store(
@@ -51,5 +63,6 @@ struct CredentialRereadingTests {
         store.reread([])
         #expect(store.credentials(for: Self.space).keys.sorted() == ["passing"])
         #expect(store.defaultCredential(for: Self.space) == nil)
+        #expect(store.offered(for: Self.space)?.user == "passing")
     }
 }

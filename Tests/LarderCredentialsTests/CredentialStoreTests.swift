@@ -47,6 +47,44 @@ struct CredentialStoreTests {
         #expect(store.defaultCredential(for: space)?.user == "c")
     }
 
+    @Test("a challenge is offered what there is, the default first")
+    func offered() {
+        var store = CredentialStore(keepsPermanent: true)
+        let space = Self.space()
+        #expect(store.offered(for: space) == nil)
+        for user in ["d", "b", "c"] { store.set(Self.credential(user), for: space) }
+        #expect(store.offered(for: space)?.user == "d")
+        store.remove(user: "d", for: space)
+        #expect(store.defaultCredential(for: space) == nil)
+        #expect(store.offered(for: space)?.user == "b")
+        #expect(store.offered(for: Self.space("other")) == nil)
+    }
+
+    @Test("a default for the session takes none away that lasts, and gives its place back")
+    func passingDefault() {
+        var store = CredentialStore(keepsPermanent: true)
+        let space = Self.space()
+        store.set(Self.credential("k"), for: space)
+        #expect(store.setDefault(Self.credential("s", "p", .forSession), for: space).isEmpty)
+        #expect(store.defaultCredential(for: space)?.user == "s")
+        #expect(store.set(Self.credential("l"), for: space).count == 1)
+        #expect(store.remove(user: "s", for: space).isEmpty)
+        #expect(store.defaultCredential(for: space)?.user == "k")
+        // What lasts may change its default beneath it.
+        store.setDefault(Self.credential("s", "p", .forSession), for: space)
+        #expect(
+            store.remove(user: "k", for: space) == [
+                .removed(user: "k", space), .defaultChanged(user: nil, space),
+            ])
+        #expect(store.defaultCredential(for: space)?.user == "s")
+        #expect(
+            store.setDefault(Self.credential("l"), for: space) == [
+                .defaultChanged(user: "l", space)
+            ])
+        store.endSession()
+        #expect(store.defaultCredential(for: space)?.user == "l")
+    }
+
     @Test("a credential for one use is never kept")
     func none() {
         var store = CredentialStore(keepsPermanent: true)
@@ -126,8 +164,12 @@ struct CredentialStoreTests {
                 }
                 #expect(held.credentials(for: space) == permanent)
                 let chosen = store.defaultCredential(for: space)
-                let expected = chosen?.persistence == .permanent ? chosen : nil
-                #expect(held.defaultCredential(for: space) == expected)
+                if let chosen, chosen.persistence == .permanent {
+                    #expect(held.defaultCredential(for: space) == chosen)
+                } else if chosen == nil {
+                    #expect(held.defaultCredential(for: space) == nil)
+                }
+                #expect((store.offered(for: space) == nil) == store.credentials(for: space).isEmpty)
             }
         }
         #expect(events > 100)

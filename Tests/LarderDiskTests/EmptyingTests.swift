@@ -65,6 +65,20 @@ struct EmptyingTests {
         await again.closed()
     }
 
+    @Test("ends the pause that a full or failing file has led to")
+    func pause() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), pattern(10_000))
+        await store.flushed()
+        store.core.failed(LMDBError(.mapFull, operation: "test"))
+        await store.put(cacheKey("b"), pattern(10_000))
+        #expect(await store.find(cacheKey("b")).isEmpty, "it stores nothing for a while")
+        #expect(await store.purged(in: .all) == 1)
+        await store.put(cacheKey("b"), pattern(10_000))
+        #expect(await store.find(cacheKey("b")).count == 1)
+        await store.closed()
+    }
+
     @Test("breaks off no body that is being read, however much of it is still to come")
     func readers() async throws {
         let store = try self.world.open(self.directory)

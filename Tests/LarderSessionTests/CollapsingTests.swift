@@ -98,6 +98,10 @@ struct CollapsingTests {
         #expect(bench.upstream.fetches.count == 2)
         bench.upstream.fetches[1].answer(304, bench.fresh)
         for client in clients { #expect(client.wholeBody == "hello") }
+        // Each counts once: those that waited got nothing of the origin's, either.
+        let counters = bench.session.counters()
+        #expect(counters.requests == 4 && counters.forwarded == 1)
+        #expect(counters.validated == 3 && counters.collapsed == 0)
     }
 
     @Test("conditional and no-cache requests, and those for several ranges, do not join")
