@@ -39,6 +39,7 @@ extension ClientExchange {
             state.reach = nil
         }
         if validating != nil, let splicing = self.splicing(objects, validating) {
+            if self.joinsWhole(splicing.splice, forward) { return }
             return self.fetch(splicing, objects, validating, forward)
         }
         if let range = self.joinableRange(forward) {
@@ -65,6 +66,22 @@ extension ClientExchange {
                 key: splicing.object.key, window: self.configuration.window,
                 part: .gap(Filling.Gap(splicing))),
             objects, validating)
+    }
+
+    /// Joins the fetch of the whole that has brought already what is missing first of a stored part: the
+    /// client has everything as soon, and the rest is not asked for twice.
+    ///
+    /// - Returns: whether it did, or has nobody to do it for.
+    private func joinsWhole(_ splice: Splice, _ forward: CacheStatus.Forward) -> Bool {
+        guard self.isCollapsible(forward), let whole = self.session.fillings.whole(self.key),
+            case .arriving(let response, let received, isPaused: false) = whole.arrival,
+            splice.gap.first < received, self.mayReuse(response.shared)
+        else { return false }
+        guard self.state.withLock({ $0.machine.waits(for: whole) }) else { return true }
+        guard let reader = whole.read(from: 0) else { return false }
+        let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
+        self.relay(response, reader: reader, leads: false, forward: forward, because: asked)
+        return true
     }
 
     /// Joins the filling that brings the same, or leads this one, so that others may join it.

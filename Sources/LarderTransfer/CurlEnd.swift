@@ -68,7 +68,13 @@ extension CurlEnd {
         case CURLE_OPERATION_TIMEDOUT:
             // Our own times are shorter; this is libcurl's limit on the connection, behind them.
             return self.failure(hasBegun ? .connectionReadTimeout : .connectionTimeout)
-        case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
+        case CURLE_SEND_FAIL_REWIND:
+            // Our callback's refusal is all that libcurl tells. It may be a connection that ended, or over
+            // HTTP/2 a request that was not taken (REFUSED_STREAM, GOAWAY).
+            var told = self
+            told.detail = "it was to be sent again, and content that has gone out is not kept"
+            return told.failure(hasBegun ? .httpResponseIncomplete : .connectionTerminated)
+        case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
             return self.failure(hasBegun ? .httpResponseIncomplete : .connectionTerminated)
         case CURLE_PARTIAL_FILE:
             return self.failure(.httpResponseIncomplete)

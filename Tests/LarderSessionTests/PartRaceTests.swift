@@ -73,6 +73,43 @@ struct PartRaceTests {
     }
 
     @Test(
+        "a whole that arrives is joined where it has what is missing first of a stored part",
+        arguments: [(700, true), (501, true), (500, false), (100, false)])
+    func joined(arrived: Int, joins: Bool) {
+        self.store.hurries()
+        _ = self.ask([0..<500])
+        let first = self.bench.ask()
+        let fetches = self.bench.upstream.fetches
+        fetches[0].part(0..<500, of: self.thousand)
+        fetches[1].whole(self.thousand, sending: arrived)
+        let second = self.bench.ask()
+        #expect(self.bench.asked == (joins ? 2 : 3))
+        if !joins { self.bench.upstream.fetches[2].part(500..<1000, of: self.thousand) }
+        fetches[1].bytes(self.thousand.content[arrived...])
+        fetches[1].finish()
+        #expect(first.wholeBytes == self.thousand.content)
+        #expect(second.wholeBytes == self.thousand.content)
+        #expect(second.cacheStatus?.contains("; collapsed") == joins)
+        #expect(self.bench.ask().cacheStatus?.contains("; hit") == true)
+    }
+
+    @Test("a whole that is another representation than the stored part is joined, too")
+    func joinedAnother() {
+        self.store.hurries()
+        _ = self.ask([0..<500])
+        _ = self.bench.ask()
+        let fetches = self.bench.upstream.fetches
+        fetches[0].part(0..<500, of: self.thousand)
+        let other = Representation(900, tag: "\"b\"", seed: 2)
+        fetches[1].whole(other, sending: 700)
+        let second = self.bench.ask()
+        fetches[1].bytes(other.content[700...])
+        fetches[1].finish()
+        #expect(second.wholeBytes == other.content)
+        #expect(self.bench.asked == 2)
+    }
+
+    @Test(
         "two that are whole leave one, the one that was asked for later",
         arguments: [[0, 1], [1, 0]], ["\"a\"", "\"b\"", nil])
     func twoWholes(_ order: [Int], tag: String?) {
