@@ -47,6 +47,25 @@ extension Transfer {
         self.request.method.isIdempotent && self.content == nil
     }
 
+    /// How often it may go out.
+    ///
+    /// Once more over HTTP/2 than elsewhere: an origin that retires a connection, or has no room for another
+    /// stream, has not looked at what it turns away, and may do so with many at a time.
+    var mostAttempts: Int {
+        self.mayBeResent ? self.mayShareConnection ? 3 : 2 : 1
+    }
+
+    /// Whether it is sent again though libcurl gives up: over HTTP/2 it tells a connection that is
+    /// retired under its requests (GOAWAY, RFC 9113 §6.8) from no other that breaks.
+    func goesOn(after code: CURLcode) -> Bool {
+        switch code {
+        case CURLE_HTTP2, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
+            self.isMultiplexed && self.mayShareConnection && self.attempts < self.mostAttempts
+                && self.phase == .awaitingHead && self.failure == nil && !self.assembler.hasBegun
+        default: false
+        }
+    }
+
     /// Whether what is sent a second time goes over a connection of its own.
     ///
     /// Not where that would be the answer to a challenge, which may be for the same connection, nor where

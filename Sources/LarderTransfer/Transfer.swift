@@ -206,7 +206,7 @@ final class Transfer {
             self.fail(.malformed("a response that was broken off to be asked for anew"))
             return false
         }
-        guard self.isFTP || self.attempts <= (self.mayBeResent ? 2 : 1) else {
+        guard self.isFTP || self.attempts <= self.mostAttempts else {
             self.fail(
                 UpstreamFailure(
                     .connectionTerminated, cause: .connectionLost,
@@ -217,8 +217,11 @@ final class Transfer {
             self.fail(objection)
             return false
         }
-        // Where this connection has died, others that are idle may have died of the same.
-        if self.attempts == 1, self.mayBeSentAnew { self.easy?.connectAnew(true) }
+        // Where this connection has died, others that are idle may have died of the same; and one that
+        // is retired is the first that libcurl would choose again.
+        if self.attempts == self.mostAttempts - 1, self.mayBeSentAnew || self.mayShareConnection {
+            self.easy?.connectAnew(true)
+        }
         self.markSocket()
         self.remoteAddress = self.loop.peer.text(of: address, port: port)
         self.phase = .awaitingHead

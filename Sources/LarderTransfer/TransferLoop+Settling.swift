@@ -79,6 +79,7 @@ extension TransferLoop {
             guard let transfer = unsafe EasyHandle.transfer(context), let easy = transfer.easy
             else { continue }
             if self.libcurlEnded(transfer) { continue }
+            if transfer.goesOn(after: result), self.sendAnew(transfer, easy) { continue }
             let end = CurlEnd(result, of: easy)
             self.leaveHeldSocket(of: transfer)
             if transfer.dial != nil, result == CURLE_OK {
@@ -90,6 +91,18 @@ extension TransferLoop {
             if self.transfers.count > 1 || !transfer.isToldFirst { self.detach(transfer) }
             self.touch(transfer)
         }
+    }
+
+    /// Gives libcurl a transfer once more, for a connection of its own.
+    ///
+    /// - Returns: false where that is not to be had; it is over then.
+    private func sendAnew(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
+        guard self.multi.remove(easy) == CURLM_OK else { return false }
+        easy.connectAnew(true)
+        transfer.phase = .queued
+        guard easy.firstError == CURLE_OK, self.multi.add(easy) == CURLM_OK else { return false }
+        self.touch(transfer)
+        return true
     }
 
     /// Takes the socket of a dial out of libcurl's hands.

@@ -250,6 +250,29 @@ struct TLSTests {
         }
     }
 
+    @Test(
+        "that retire a connection under requests get those over another (RFC 9113 §6.8)",
+        arguments: [1, 3, 20], [60, 6])
+    func retiring(_ requestsOfConnection: Int, _ limit: Int) async throws {
+        // nginx ignores the streams behind its GOAWAY.
+        let origin = try TLSOrigin(settings: "keepalive_requests \(requestsOfConnection);")
+        try await withUpstream({
+            $0.certificateFile = origin.certificate
+            $0.connectionsPerHost = limit
+        }) { upstream in
+            #expect(await upstream.answer(to: origin.request()).failure == nil)
+            await withTaskGroup(of: Recorder.Record.self) { group in
+                for i in 0..<60 {
+                    let request = origin.request(i % 3 == 0 ? .delete : .get, "/\(i)")
+                    group.addTask { await upstream.answer(to: request) }
+                }
+                for await record in group {
+                    #expect(record.failure == nil && record.facts?.version == .http2)
+                }
+            }
+        }
+    }
+
     @Test("get no request head that libcurl cannot send whole: it is refused")
     func tooLargeHead() async throws {
         let origin = try TLSOrigin()
