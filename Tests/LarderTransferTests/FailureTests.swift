@@ -31,6 +31,16 @@ struct FailureTests {
         #expect(before.cause == .connectionLost && cut.cause == .connectionLost)
     }
 
+    @Test("says what libcurl has no words for")
+    func words() {
+        let retired = CurlEnd(code: CURLE_HTTP2).failure(isHeadComplete: false, hasBegun: false)
+        #expect(retired.detail.contains("retired") && retired.kind == .httpProtocolError)
+        let sent = CurlEnd(code: CURLE_SEND_FAIL_REWIND, detail: "seek callback returned error 1")
+            .failure(isHeadComplete: false, hasBegun: false)
+        #expect(sent.detail.hasPrefix("it was to be sent again, and content"))
+        #expect(sent.kind == .connectionTerminated && sent.cause == .connectionLost)
+    }
+
     @Test(
         "whatever the origin does wrong",
         arguments: [
