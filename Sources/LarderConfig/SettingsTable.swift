@@ -240,7 +240,8 @@ package enum SettingsTable {
         .one(
             "connections-per-host", \.connectionsPerHost, 1...1024,
             """
-            How many connections to one origin may be open at a time; further requests wait. All \
+            How many connections to one origin may be open at a time; further requests wait. Over \
+            HTTP/2 requests share few, and there may be some more where one has no room for them. All \
             clients of the session share them.
             """),
         .one(

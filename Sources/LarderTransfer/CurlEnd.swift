@@ -81,7 +81,8 @@ extension CurlEnd {
         case CURLE_HTTP2 where self.detail.isEmpty && !isHeadComplete:
             // libcurl says no more of a connection that the origin retires (GOAWAY).
             var told = self
-            told.detail = "the HTTP/2 connection broke, or was retired, before the answer; not sent again"
+            told.detail =
+                "the HTTP/2 connection broke, or was retired, before the answer; not sent again"
             return told.failure(.httpProtocolError)
         case CURLE_HTTP2_STREAM, CURLE_HTTP2, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return self.failure(isHeadComplete ? .httpResponseIncomplete : .httpProtocolError)
