@@ -35,6 +35,7 @@ package struct ControlServer: Sendable {
     private let pulse: Duration
     private let connections: Int
     private let idleness: Duration
+    private let silence: Duration
 
     /// Binds the first of these paths that can be bound.
     ///
@@ -44,11 +45,13 @@ package struct ControlServer: Sendable {
     ///   - connections: how many may be open; further commands wait until one closes.
     ///   - idleness: how long one stays open on which nothing comes and goes, and nothing waits to
     ///     be taken.
+    ///   - silence: how long one stays open on which nothing has come yet: less than commands wait.
     /// - Throws: `.inUse` when another proxy answers at one of them, or why the last could not be
     ///   bound.
     package init(
         paths: [String], group: MultiThreadedEventLoopGroup, responder: any ControlResponder,
-        pulse: Duration = .seconds(5), connections: Int = 32, idleness: Duration = .seconds(60)
+        pulse: Duration = .seconds(5), connections: Int = 32, idleness: Duration = .seconds(60),
+        silence: Duration = .seconds(5)
     ) throws(ControlError) {
         var failure = ControlError(.notRunning, "there is no place for a control socket")
         for path in paths {
@@ -61,6 +64,7 @@ package struct ControlServer: Sendable {
                 self.pulse = pulse
                 self.connections = connections
                 self.idleness = idleness
+                self.silence = silence
                 return
             } catch {
                 if error.code == .inUse { throw error }
@@ -116,11 +120,12 @@ package struct ControlServer: Sendable {
     /// Begins to read from a connection.
     private func open(_ channel: any Channel) async throws -> Connection {
         let idleness = TimeAmount.microseconds(self.idleness.inMicroseconds)
+        let silence = TimeAmount.microseconds(self.silence.inMicroseconds)
         return try await channel.eventLoop.submit {
             // While an answer is being worked on, it is not idle: it gets a pulse. Where the command
             // does not take that, it waits to be sent.
             try channel.pipeline.syncOperations.addHandlers(
-                IdleStateHandler(allTimeout: idleness), IdleEnd())
+                SilenceEnd(after: silence), IdleStateHandler(allTimeout: idleness), IdleEnd())
             let connection = try Connection(
                 wrappingChannelSynchronously: channel,
                 configuration: .init(isOutboundHalfClosureEnabled: true))

@@ -37,3 +37,17 @@ struct IdleEndTests {
         #expect(!channel.isActive)
     }
 }
+
+@Suite("The end of a connection on which nothing is said")
+struct SilenceEndTests {
+    @Test("comes after a while, and not once something was said", arguments: [false, true])
+    func silence(_ speaks: Bool) throws {
+        let channel = EmbeddedChannel(handler: SilenceEnd(after: .seconds(5)))
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/c")).wait()
+        channel.embeddedEventLoop.advanceTime(by: .seconds(4))
+        #expect(channel.isActive)
+        if speaks { try channel.writeInbound(ByteBuffer(string: "{")) }
+        channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+        #expect(channel.isActive == speaks)
+    }
+}
