@@ -49,10 +49,12 @@ extension Transfer {
 
     /// How often it may go out.
     ///
-    /// Once more over HTTP/2 than elsewhere: an origin that retires a connection, or has no room for another
-    /// stream, has not looked at what it turns away, and may do so with many at a time.
+    /// What failed when it was sent again is not sent a third time (RFC 9110 §9.2.2), but over HTTP/2: an
+    /// origin that retires a connection, or has no room for another stream, has not looked at what it turns
+    /// away, and may do so with many at a time.
     var mostAttempts: Int {
-        self.mayBeResent ? self.mayShareConnection ? 3 : 2 : 1
+        guard self.mayBeResent else { return 1 }
+        return self.mayShareConnection && self.sharing != .none ? 3 : 2
     }
 
     /// Whether it is sent again though libcurl gives up: over HTTP/2 it tells a connection that is
