@@ -1,5 +1,8 @@
 /// Where a credential answers challenges, as commands speak of it (RFC 9110 §11.5).
 package struct SpaceRecord: Codable, Sendable, Equatable {
+    /// The methods that a user and a password answer, as commands name them.
+    package static let methods = ["default", "basic", "digest", "ntlm", "negotiate"]
+
     package var host: String
     package var port: UInt16
     /// `http` or `https`; of a proxy `http`, `https`, `ftp` or `socks`.
@@ -7,7 +10,7 @@ package struct SpaceRecord: Codable, Sendable, Equatable {
     package var isProxy: Bool
     /// nil for methods that have none.
     package var realm: String?
-    /// `default`, `basic`, `digest`, `ntlm`, `negotiate`.
+    /// One of `methods`.
     package var method: String
 
     package init(

@@ -196,8 +196,8 @@ extension ProtectionSpace {
     init(checking record: SpaceRecord) throws(ControlRefusal) {
         guard let method = AuthenticationMethod(rawValue: record.method) else {
             throw ControlRefusal(
-                invalid: "there is no method \"\(record.method)\"; there are: default, basic, "
-                    + "digest, ntlm, negotiate")
+                invalid: "there is no method \"\(record.method)\"; there are: "
+                    + SpaceRecord.methods.joined(separator: ", "))
         }
         let party: Party? =
             record.isProxy

@@ -169,8 +169,8 @@ extension RunningProxy: ControlResponder {
         statistics.requests = counters.requests
         statistics.hits = counters.hits
         statistics.validated = counters.validated
-        statistics.misses = counters.forwarded &+ counters.collapsed
-        statistics.bytesServed = counters.bytesFromStore &+ counters.bytesFromOrigins
+        statistics.misses = counters.misses
+        statistics.bytesServed = counters.bytesServed
         statistics.bytesFromCache = counters.bytesFromStore
         statistics.failures = counters.failed
         statistics.storeFailures = store.storeFailures

@@ -152,13 +152,13 @@ actor RunningProxy {
         var summary = ProxySummary()
         summary.requests = counters.requests
         summary.hits = counters.hits &+ counters.validated
-        summary.misses = counters.forwarded &+ counters.collapsed
+        summary.misses = counters.misses
         let door = self.proxy.statistics()
         summary.tunnels = door.tunnels
         summary.refused = door.ownAnswers[StatusCode(403)] ?? 0
         summary.failures = counters.failed
         summary.bytesSaved = counters.bytesFromStore
-        summary.bytesServed = counters.bytesFromStore &+ counters.bytesFromOrigins
+        summary.bytesServed = counters.bytesServed
         return summary
     }
 

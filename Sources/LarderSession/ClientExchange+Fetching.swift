@@ -77,11 +77,7 @@ extension ClientExchange {
             case .arriving(let response, let received, isPaused: false) = whole.arrival,
             splice.gap.first < received, self.mayReuse(response.shared)
         else { return false }
-        guard self.state.withLock({ $0.machine.waits(for: whole) }) else { return true }
-        guard let reader = whole.read(from: 0) else { return false }
-        let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
-        self.relay(response, reader: reader, leads: false, forward: forward, because: asked)
-        return true
+        return self.reads(response, of: whole, from: 0)
     }
 
     /// Joins the filling that brings the same, or leads this one, so that others may join it.

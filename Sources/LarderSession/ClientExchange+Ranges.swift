@@ -72,14 +72,23 @@ extension ClientExchange {
                 // Whoever keeps the origin waiting need not keep this client, too.
                 !isPaused || taking.bytes.upperBound <= received
             else { return false }
-            guard self.state.withLock({ $0.machine.waits(for: whole) }) else { return true }
-            guard let reader = whole.read(from: taking.bytes.lowerBound) else { return false }
-            let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
-            self.relay(
-                response, reader: reader, leads: false, forward: forward, because: asked,
-                taking: taking)
-            return true
+            return self.reads(response, of: whole, from: taking.bytes.lowerBound, taking: taking)
         }
+    }
+
+    /// Answers with what arrives for another client.
+    ///
+    /// - Returns: false where some of it is gone; true, too, where nobody is there to be answered.
+    func reads(
+        _ response: Filling.Response, of whole: Filling, from offset: UInt64, taking: Taking? = nil
+    ) -> Bool {
+        guard self.state.withLock({ $0.machine.waits(for: whole) }) else { return true }
+        guard let reader = whole.read(from: offset) else { return false }
+        let (forward, asked) = self.state.withLock { ($0.forward, $0.reason) }
+        self.relay(
+            response, reader: reader, leads: false, forward: forward, because: asked,
+            taking: taking)
+        return true
     }
 
     /// Takes the range out of a response that begins to arrive for another client, or asks for it.

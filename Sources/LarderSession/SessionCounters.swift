@@ -44,6 +44,12 @@ package struct SessionCounters: Sendable, Equatable, Codable {
 
     package init() {}
 
+    /// Answered with what came from an origin, be it for another request.
+    package var misses: UInt64 { self.forwarded &+ self.collapsed }
+
+    /// Body bytes from origins, once however many clients share them, and those from the store.
+    package var bytesServed: UInt64 { self.bytesFromStore &+ self.bytesFromOrigins }
+
     package static func + (a: SessionCounters, b: SessionCounters) -> SessionCounters {
         var sum = a
         sum.requests &+= b.requests

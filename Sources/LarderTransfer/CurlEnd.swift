@@ -71,19 +71,19 @@ extension CurlEnd {
         case CURLE_SEND_FAIL_REWIND:
             // Our callback's refusal is all that libcurl tells. It may be a connection that ended, or over
             // HTTP/2 a request that was not taken (REFUSED_STREAM, GOAWAY).
-            var told = self
-            told.detail = "it was to be sent again, and content that has gone out is not kept"
-            return told.failure(hasBegun ? .httpResponseIncomplete : .connectionTerminated)
+            return self.failure(
+                hasBegun ? .httpResponseIncomplete : .connectionTerminated,
+                saying: "it was to be sent again, and content that has gone out is not kept")
         case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
             return self.failure(hasBegun ? .httpResponseIncomplete : .connectionTerminated)
         case CURLE_PARTIAL_FILE:
             return self.failure(.httpResponseIncomplete)
         case CURLE_HTTP2 where self.detail.isEmpty && !isHeadComplete:
             // libcurl says no more of a connection that the origin retires (GOAWAY).
-            var told = self
-            told.detail =
-                "the HTTP/2 connection broke, or was retired, before the answer; not sent again"
-            return told.failure(.httpProtocolError)
+            return self.failure(
+                .httpProtocolError,
+                saying: "the HTTP/2 connection broke, or was retired, before the answer; "
+                    + "not sent again")
         case CURLE_HTTP2_STREAM, CURLE_HTTP2, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return self.failure(isHeadComplete ? .httpResponseIncomplete : .httpProtocolError)
         case CURLE_OUT_OF_MEMORY:
@@ -144,13 +144,15 @@ extension CurlEnd {
         }
     }
 
+    /// - Parameter words: in the place of libcurl's, where those say too little.
     private func failure(
-        _ kind: UpstreamFailure.Kind, _ party: UpstreamFailure.Party = .origin
+        _ kind: UpstreamFailure.Kind, _ party: UpstreamFailure.Party = .origin,
+        saying words: String? = nil
     ) -> UpstreamFailure {
-        let text =
-            self.detail.isEmpty
-            ? unsafe curl_easy_strerror(self.code).map { unsafe String(cString: $0) } ?? ""
-            : self.detail
+        var text = words ?? self.detail
+        if text.isEmpty {
+            text = unsafe curl_easy_strerror(self.code).map { unsafe String(cString: $0) } ?? ""
+        }
         return UpstreamFailure(
             kind, party: party, cause: self.cause,
             detail: "\(text) (libcurl \(self.code.rawValue))")

@@ -68,14 +68,12 @@ extension Transfer {
         }
     }
 
-    /// Whether what is sent a second time goes over a connection of its own.
+    /// Whether what is sent for the last time goes over a connection of its own.
     ///
-    /// Not where that would be the answer to a challenge, which may be for the same connection, nor where
-    /// many requests that an origin turned away together may go over one (RFC 9113 §6.8).
+    /// Not where that would be the answer to a challenge, which may be for the same connection.
     var mayBeSentAnew: Bool {
-        guard case .direct = self.way, self.mayBeResent, !self.mayShareConnection else {
-            return false
-        }
+        if self.mayShareConnection { return true }
+        guard case .direct = self.way, self.mayBeResent else { return false }
         return !self.isFTP && self.dial == nil && !self.logsConnectionIn
             && self.request.connectionAuthentication == nil
     }

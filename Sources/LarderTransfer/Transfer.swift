@@ -219,7 +219,7 @@ final class Transfer {
         }
         // Where this connection has died, others that are idle may have died of the same; and one that
         // is retired is the first that libcurl would choose again.
-        if self.attempts == self.mostAttempts - 1, self.mayBeSentAnew || self.mayShareConnection {
+        if self.attempts == self.mostAttempts - 1, self.mayBeSentAnew {
             self.easy?.connectAnew(true)
         }
         self.markSocket()

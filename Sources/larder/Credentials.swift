@@ -82,10 +82,10 @@ struct CredentialArguments: ParsableArguments {
     private var knownMethod: String {
         get throws(CommandFailure) {
             let method = (self.method ?? "default").lowercased()
-            guard ["default", "basic", "digest", "ntlm", "negotiate"].contains(method) else {
+            guard SpaceRecord.methods.contains(method) else {
                 throw CommandFailure(
                     .usage, "there is no --method \"\(Printable.text(method))\"",
-                    remedy: "there are: default, basic, digest, ntlm, negotiate")
+                    remedy: "there are: \(SpaceRecord.methods.joined(separator: ", "))")
             }
             return method
         }
