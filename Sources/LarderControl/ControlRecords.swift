@@ -31,12 +31,20 @@ package struct MemoryObject: Codable, Sendable, Equatable {
     /// When it was stored, in microseconds since 1970, where the disk tier is about to have it under
     /// a name that is not known yet: so it can be told there.
     package var landingMicroseconds: Int64?
+    /// The request's fields that select this variant.
+    ///
+    /// nil where there can be no other, and where they are longer than ``longestVariant``: a line has
+    /// its bound.
+    package let variant: [ControlField]?
+
+    /// Bytes of names and values, and as much for each field as JSON has around them.
+    private static let longestVariant = 16_384
 
     package init(
         id: UInt64, partition: String = "", method: String = "GET", url: String, status: Int,
         bytes: UInt64, ageMilliseconds: Int64, freshForMilliseconds: Int64, hits: UInt64,
         isOnDisk: Bool, partial: PartialObject? = nil, lastUsedMicroseconds: Int64? = nil,
-        landingMicroseconds: Int64? = nil
+        landingMicroseconds: Int64? = nil, variant: [ControlField]? = nil
     ) {
         self.id = id
         self.partition = partition
@@ -51,6 +59,12 @@ package struct MemoryObject: Codable, Sendable, Equatable {
         self.partial = partial
         self.lastUsedMicroseconds = lastUsedMicroseconds
         self.landingMicroseconds = landingMicroseconds
+        self.variant = Self.estimate(variant) <= Self.longestVariant ? variant : nil
+    }
+
+    /// How long the fields of a variant are in a line, characters that are escaped apart.
+    static func estimate(_ variant: [ControlField]?) -> Int {
+        (variant ?? []).reduce(0) { $0 + 24 + $1.name.utf8.count + $1.value.utf8.count }
     }
 }
 

@@ -51,6 +51,7 @@ package struct ObjectBatch: Sendable {
     private static func estimate(_ object: MemoryObject) -> Int {
         let texts = object.url.utf8.count + object.partition.utf8.count + object.method.utf8.count
         return Self.bytesEach + 6 * texts + 48 * (object.partial?.ranges.count ?? 0)
+            + 2 * MemoryObject.estimate(object.variant)
     }
 }
 

@@ -109,6 +109,7 @@ extension MemoryObject {
             object.head, at: now, configuration: policy.resolved(forKey: object.key))
         let parts = object.key.parts
         let remaining = freshness.remaining.inMicroseconds / 1000
+        let variant = object.head.controlVariant
         self.init(
             id: (resident.lowerID ?? object.id).rawValue, partition: parts.partition,
             method: parts.method, url: object.key.url(of: object.head),
@@ -118,7 +119,8 @@ extension MemoryObject {
             hits: object.hits, isOnDisk: resident.lowerID != nil,
             partial: object.head.extent.map { PartialObject($0) },
             lastUsedMicroseconds: object.lastUsed.microseconds,
-            landingMicroseconds: resident.isLanding ? object.head.storedTime.microseconds : nil)
+            landingMicroseconds: resident.isLanding ? object.head.storedTime.microseconds : nil,
+            variant: variant.isEmpty ? nil : variant)
     }
 }
 
@@ -142,7 +144,7 @@ extension ResidentResponse {
         self.init(
             id: object.id.rawValue, diskID: resident.lowerID?.rawValue,
             partition: parts.partition, method: parts.method, url: url,
-            variant: head.variant.map { ControlField(name: $0.name, value: $0.value) },
+            variant: head.controlVariant,
             status: Int(head.status.rawValue), reason: head.reason,
             fields: head.fields.pairs.map { ControlField(name: $0.name, value: $0.value) },
             trailers: object.trailers.pairs.map { ControlField(name: $0.name, value: $0.value) },
@@ -156,6 +158,12 @@ extension ResidentResponse {
             isInvalidated: head.isInvalidated || isInvalidated == true,
             bodyBytes: object.bodyLength, partial: head.extent.map { PartialObject($0) },
             hits: object.hits)
+    }
+}
+
+extension StoredHead {
+    fileprivate var controlVariant: [ControlField] {
+        self.variant.map { ControlField(name: $0.name, value: $0.value) }
     }
 }
 

@@ -10,7 +10,8 @@ struct CacheList: AsyncParsableCommand {
         discussion: """
             Rows come as they are found, in no order that means anything, unless they are to be \
             sorted. On a terminal they stand in a table; elsewhere one space lies between columns, \
-            and numbers are bytes and seconds.
+            and numbers are bytes and seconds. With --json, "variant" tells responses for one URL apart: \
+            the request's fields that select each, as Vary names them.
 
             Exit status: 0 also where there is nothing to list.
             """)

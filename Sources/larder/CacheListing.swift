@@ -138,6 +138,7 @@ extension CacheRow {
             freshForMilliseconds: object.freshForMilliseconds, hits: object.hits,
             lastUsedMicroseconds: object.lastUsedMicroseconds ?? 0,
             tier: object.isOnDisk ? .both : .memory,
-            partial: object.partial.map { CachePartial($0) })
+            partial: object.partial.map { CachePartial($0) },
+            variant: (object.variant ?? []).map { CacheField(name: $0.name, value: $0.value) })
     }
 }

@@ -47,6 +47,8 @@ struct CacheRow: Equatable {
     var tier: CacheTier
     /// nil where all of it is there.
     var partial: CachePartial?
+    /// The request's fields that select this variant; empty where there can be no other.
+    var variant: [CacheField] = []
 
     var isFresh: Bool { self.freshForMilliseconds > 0 }
 }

@@ -91,7 +91,7 @@ final class DiskCache: CacheReading {
             ageMilliseconds: freshness.currentAgeMilliseconds,
             freshForMilliseconds: isInvalidated ? min(0, remaining) : remaining,
             hits: object.hits, lastUsedMicroseconds: object.lastUsed.microseconds, tier: .disk,
-            partial: CachePartial(object))
+            partial: CachePartial(object), variant: object.head.cacheVariant)
     }
 
     func objects(for url: String) throws -> [CacheObject] {
@@ -230,9 +230,7 @@ extension DiskCache {
         return CacheObject(
             id: object.id.rawValue, partition: partition, method: method,
             url: object.key.url(of: head),
-            variant: head.variant.map { CacheField(name: $0.name, value: $0.value) },
-            status: Int(head.status.rawValue),
-            reason: head.reason,
+            variant: head.cacheVariant, status: Int(head.status.rawValue), reason: head.reason,
             fields: head.fields.pairs.map { CacheField(name: $0.name, value: $0.value) },
             trailers: object.trailers.pairs.map { CacheField(name: $0.name, value: $0.value) },
             requestTimeMicroseconds: head.requestTime.microseconds,
@@ -293,5 +291,11 @@ extension CommandFailure {
             case .failed: .inputOutput
             }
         self.init(status, "\(error.path): \(error.cause)", remedy: error.remedy)
+    }
+}
+
+extension StoredHead {
+    fileprivate var cacheVariant: [CacheField] {
+        self.variant.map { CacheField(name: $0.name, value: $0.value) }
     }
 }

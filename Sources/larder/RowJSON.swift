@@ -21,8 +21,24 @@ enum RowJSON {
         Self.append(row.partition, to: &out)
         out += ",\"status\":\(row.status),\"tier\":\"\(row.tier.rawValue)\",\"url\":".utf8
         Self.append(row.url, to: &out)
+        if !row.variant.isEmpty { Self.append(row.variant, to: &out) }
         out.append(UInt8(ascii: "}"))
         return out
+    }
+
+    /// As `larder cache show --json` has it.
+    private static func append(_ variant: [CacheField], to out: inout [UInt8]) {
+        var separator = ",\"variant\":["
+        for field in variant {
+            out += separator.utf8
+            out += "{\"name\":".utf8
+            Self.append(field.name, to: &out)
+            out += ",\"value\":".utf8
+            Self.append(field.value, to: &out)
+            out.append(UInt8(ascii: "}"))
+            separator = ","
+        }
+        out.append(UInt8(ascii: "]"))
     }
 
     /// A string (RFC 8259 §7): quotation mark, backslash and control characters are escaped.

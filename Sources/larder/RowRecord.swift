@@ -37,6 +37,7 @@ enum RowRecord {
         ] { out.append(bigEndian: number) }
         out.append(row.tier.code)
         Self.append(row.partial, to: &out)
+        Self.append(row.variant, to: &out)
         for length in [
             first.count, row.url.utf8.count, row.method.utf8.count, row.partition.utf8.count,
         ] { out.append(bigEndian: UInt64(length)) }
@@ -74,6 +75,15 @@ enum RowRecord {
         }
     }
 
+    private static func append(_ variant: [CacheField], to out: inout [UInt8]) {
+        out.append(bigEndian: UInt64(variant.count))
+        for text in variant.flatMap({ [$0.name, $0.value] }) {
+            out.append(bigEndian: UInt64(text.utf8.count))
+            out += text.utf8
+            out.append(0)
+        }
+    }
+
     /// The row of a record; nil where the bytes are none.
     static func row(_ bytes: [UInt8]) -> CacheRow? {
         guard bytes.count >= 32 else { return nil }
@@ -85,14 +95,15 @@ enum RowRecord {
             let status = reader.number(), let size = reader.number(), let age = reader.number(),
             let fresh = reader.number(), let hits = reader.number(), let used = reader.number(),
             let tier = reader.bytes(1)?.first.flatMap({ CacheTier(code: $0) }),
-            let partial = reader.partial()
+            let partial = reader.partial(), let variant = reader.variant()
         else { return nil }
         return CacheRow(
             id: id, partition: partition, method: method, url: url,
             status: Int(truncatingIfNeeded: status), bytes: size,
             ageMilliseconds: Int64(bitPattern: age),
             freshForMilliseconds: Int64(bitPattern: fresh), hits: hits,
-            lastUsedMicroseconds: Int64(bitPattern: used), tier: tier, partial: partial)
+            lastUsedMicroseconds: Int64(bitPattern: used), tier: tier, partial: partial,
+            variant: variant)
     }
 
     private struct Reader {
@@ -118,6 +129,19 @@ enum RowRecord {
                 return nil
             }
             return String(decoding: bytes, as: UTF8.self)
+        }
+
+        mutating func variant() -> [CacheField]? {
+            guard let count = self.number(), count <= UInt64(self.rest.count) / 18 else {
+                return nil
+            }
+            var variant: [CacheField] = []
+            for _ in 0..<count {
+                guard let name = self.text(self.number()), let value = self.text(self.number())
+                else { return nil }
+                variant.append(CacheField(name: name, value: value))
+            }
+            return variant
         }
 
         mutating func partial() -> CachePartial?? {

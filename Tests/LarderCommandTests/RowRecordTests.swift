@@ -24,6 +24,10 @@ struct RowRecordTests {
             ranges: [.init(first: 0, last: .max), .init(first: 3, last: 4)], storedBytes: 7,
             completeLength: 9)
         rows[2].partial = CachePartial(ranges: [], storedBytes: 0, completeLength: nil)
+        rows[2].variant = [
+            CacheField(name: "Accept", value: "a, \"b\""), CacheField(name: "x", value: ""),
+        ]
+        rows[3].variant = [CacheField(name: "Cookie", value: "é=\u{1}")]
         return rows
     }()
 
@@ -117,6 +121,7 @@ struct RowRecordTests {
             var status: Int
             var tier: String
             var url: String
+            var variant: [[String: String]]?
         }
         var rows = Self.rows
         rows[0].url = "http://h/\"\\\u{0}\n\u{1F}\u{7F}é\u{2028}😀"
@@ -134,6 +139,9 @@ struct RowRecordTests {
             #expect(read.partial?.ranges.map(\.last) == row.partial?.ranges.map(\.last))
             #expect(read.partial?.storedBytes == row.partial?.storedBytes)
             #expect(read.partial?.completeLength == row.partial?.completeLength)
+            #expect(
+                (read.variant ?? [])
+                    == row.variant.map { ["name": $0.name, "value": $0.value] })
         }
         #expect(
             String(decoding: RowJSON.line(CacheTextTests.row), as: UTF8.self)

@@ -54,7 +54,7 @@ struct ControlCodecTests {
                 id: 1, url: "u", status: 200, bytes: 5, ageMilliseconds: 1,
                 freshForMilliseconds: 1, hits: 0, isOnDisk: false,
                 partial: PartialObject(ranges: [0...1, 3...(.max)], completeLength: nil),
-                landingMicroseconds: .max),
+                landingMicroseconds: .max, variant: [ControlField(name: "A", value: "\"")]),
         ]),
         .copies(ResidentCopies(ids: [1, .max], hits: [0, .max])),
         .piece(BodyPiece([0, 10, 255])), .piece(BodyPiece([])),

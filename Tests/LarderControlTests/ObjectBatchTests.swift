@@ -3,11 +3,13 @@ import Testing
 
 @Suite("Objects on their way over the control socket")
 struct ObjectBatchTests {
-    private static func object(_ id: UInt64, url: String) -> MemoryObject {
+    private static func object(
+        _ id: UInt64, url: String, variant: [ControlField]? = nil
+    ) -> MemoryObject {
         MemoryObject(
             id: id, url: url, status: 200, bytes: .max, ageMilliseconds: .min,
             freshForMilliseconds: .min, hits: .max, isOnDisk: true, lastUsedMicroseconds: .min,
-            landingMicroseconds: .min)
+            landingMicroseconds: .min, variant: variant)
     }
 
     @Test(
@@ -31,5 +33,27 @@ struct ObjectBatchTests {
             let bytes = try ControlCodec.line(ControlReply.objects(line))
             #expect(bytes.count <= ControlCodec.longestLine)
         }
+    }
+
+    @Test("what selects a variant goes with it, unless that takes a line of its own")
+    func variants() throws {
+        let fields = [ControlField(name: "Accept", value: String(repeating: "\"", count: 16_000))]
+        let names = (0..<600).map { ControlField(name: "\($0)", value: "") }
+        for variant in [fields, names] {
+            var batch = ObjectBatch()
+            var lines: [[MemoryObject]] = []
+            for id in UInt64(0)..<40 {
+                let object = Self.object(id, url: "http://h/", variant: variant)
+                #expect(object.variant == variant)
+                if let full = batch.add(object) { lines.append(full) }
+            }
+            lines.append(batch.take())
+            for line in lines {
+                let bytes = try ControlCodec.line(ControlReply.objects(line))
+                #expect(bytes.count <= ControlCodec.longestLine)
+            }
+        }
+        #expect(Self.object(0, url: "u", variant: fields + fields).variant == nil)
+        #expect(Self.object(0, url: "u", variant: names + names).variant == nil)
     }
 }

@@ -13,10 +13,12 @@ struct CacheCommandTests {
         var freshForMilliseconds: Int64
         var hits: UInt64
         var tier: String
+        var variant: [Field]?
     }
 
+    private struct Field: Decodable, Equatable { var name: String; var value: String }
+
     private struct Shown: Decodable {
-        struct Field: Decodable { var name: String; var value: String }
         var url: String
         var variant: [Field]
         var fields: [Field]
@@ -79,6 +81,7 @@ struct CacheCommandTests {
                 #expect(row.status == 200)
                 #expect(row.bytes >= 12 && row.bytes <= 14)
                 #expect(row.tier == "disk")
+                #expect(row.variant == [Field(name: "Accept-Language", value: "")])
                 #expect(row.freshForMilliseconds > 500_000 && row.freshForMilliseconds <= 600_000)
                 #expect(row.ageMilliseconds >= 0 && row.ageMilliseconds < 60_000)
             }
@@ -249,13 +252,14 @@ struct CacheCommandTests {
     @Test("What lies in memory alone is listed and purged through the running proxy")
     func memory() async throws {
         try await Scene.play("sessions: {default: {cache: {disk: 0 B}}}") {
-            response(body: $0.target)
+            response("200 OK", "Vary: Accept-Language", body: $0.target)
         } _: { scene in
             _ = try await scene.get("/a")
             try await scene.stored("/a")
             let rows = try self.decode(Row.self, try await scene.home.cache("list", "--json"))
             #expect(rows.map(\.url) == [scene.origin.url("/a")])
             #expect(rows.map(\.tier) == ["memory"])
+            #expect(rows.map(\.variant) == [[Field(name: "Accept-Language", value: "")]])
             let url = scene.origin.url("/a")
             let shown = try self.decode(
                 Shown.self, try await scene.home.cache("show", url, "--json"))
