@@ -31,20 +31,23 @@ extension ExplainQuestion {
             }
             fields.append(field.name, field.value)
         }
-        let bodyLength = try Self.bodyLength(fields)
+        let method = Method(rawValue: self.method)
+        let bodyLength = try Self.bodyLength(fields, of: method)
         HopByHop.strip(&fields)
         fields.keep { _, line in
             line.known != .host && line.known != .contentLength && line.known != .expect
                 && line.known != .larderCachePolicy && line.known != .larderSession
         }
         return Request(
-            method: Method(rawValue: self.method), uri: uri, fields: fields, bodyLength: bodyLength)
+            method: method, uri: uri, fields: fields, bodyLength: bodyLength)
     }
 
     /// The content that such a request would have: what its head announces.
-    private static func bodyLength(_ fields: Fields) throws(ControlRefusal) -> BodyLength {
+    private static func bodyLength(
+        _ fields: Fields, of method: Method
+    ) throws(ControlRefusal) -> BodyLength {
         do throws(HeadError) {
-            return try MessageFraming.requestBody(fields, .http11)
+            return try MessageFraming.requestBody(fields, .http11, of: method)
         } catch {
             throw ControlRefusal(invalid: error.detail)
         }

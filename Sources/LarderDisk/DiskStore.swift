@@ -187,6 +187,8 @@ package final class DiskStore: ObjectStore {
         return DiskSink(state: state)
     }
 
+    package var largestBody: UInt64 { self.core.configuration.objectLimit }
+
     /// What the rules say to a new response.
     private func admission(
         of head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID]

@@ -4,7 +4,17 @@
 /// smuggled request.
 package enum MessageFraming {
     /// How much content follows a request's head: `.unknown` means chunked.
+    ///
+    /// A GET or HEAD of no bytes has none, though it says so, as Java's HttpClient does: it is content
+    /// *received* that has no meaning in them (RFC 9110 §9.3.1).
     package static func requestBody(
+        _ fields: Fields, _ version: HTTPVersion, of method: Method
+    ) throws(HeadError) -> BodyLength {
+        let length = try self.requestBody(fields, version)
+        return length == .known(0) && (method == .get || method == .head) ? .none : length
+    }
+
+    private static func requestBody(
         _ fields: Fields, _ version: HTTPVersion
     ) throws(HeadError) -> BodyLength {
         let hasLength = fields.has(.contentLength)

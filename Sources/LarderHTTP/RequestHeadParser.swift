@@ -89,7 +89,8 @@ package struct RequestHeadParser: Sendable {
             return nil
         }
         try requestLine.target.checkHost(in: fields, requestLine.version)
-        let bodyLength = try MessageFraming.requestBody(fields, requestLine.version)
+        let bodyLength = try MessageFraming.requestBody(
+            fields, requestLine.version, of: requestLine.method)
         return RequestHead(
             method: requestLine.method, target: requestLine.target, version: requestLine.version,
             fields: fields, bodyLength: bodyLength)

@@ -81,8 +81,7 @@ extension RequestTarget {
             }
             self = .asterisk
         } else if bytes.count > 0, bytes[0] == UInt8(ascii: "/") {
-            try PathAndQuery.check(bytes, 0..<bytes.count)
-            self = .origin(bytes.text(0..<bytes.count))
+            self = .origin(try PathAndQuery.read(bytes, 0..<bytes.count))
         } else {
             self = .absolute(
                 try TargetURI(

@@ -2,18 +2,28 @@
 ///
 /// Every visible ASCII character but `#` may stand there, also those that RFC 3986 wants encoded
 /// (`"`, `<`, `>`, `\`, `^`, `` ` ``, `{`, `|`, `}`): browsers send them, other proxies pass them on,
-/// and nothing here gives them a meaning. Bytes beyond ASCII are refused. A `%` in the path must
-/// begin an encoded byte, since origins decode paths; a query is opaque, and a stray `%` in it is
-/// common and harmless.
+/// and nothing here gives them a meaning. Bytes beyond ASCII, which curl and PHP send as they were
+/// typed, come out encoded, as browsers and the URLs in pages have them: so both are one resource. A `%`
+/// in the path must begin an encoded byte, since origins decode paths; a query is opaque, and a stray
+/// `%` in it is common and harmless.
 enum PathAndQuery {
-    static func check(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HeadError) {
+    static func read(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HeadError) -> String {
+        try self.isASCII(bytes, range) ? bytes.text(range) : self.encoded(bytes.extracting(range))
+    }
+
+    /// Whether no byte is to be encoded.
+    private static func isASCII(
+        _ bytes: Span<UInt8>, _ range: Range<Int>
+    ) throws(HeadError) -> Bool {
         var inQuery = false
+        var all: UInt8 = 0
         // Its own span, so that the bounds are seen to hold.
         let bytes = bytes.extracting(range)
         for i in bytes.indices {
             let byte = bytes[i]
-            guard byte > ASCII.space, byte < 0x7F else {
-                throw HeadError(.badTarget, "the target holds a byte that is not visible ASCII")
+            all |= byte
+            guard byte > ASCII.space, byte != 0x7F else {
+                throw HeadError(.badTarget, "the target holds a space or a control character")
             }
             if byte == UInt8(ascii: "?") {
                 inQuery = true
@@ -27,6 +37,21 @@ enum PathAndQuery {
                 }
             }
         }
+        return all < 0x80
+    }
+
+    private static func encoded(_ bytes: Span<UInt8>) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var out: [UInt8] = []
+        for i in bytes.indices {
+            let byte = bytes[i]
+            if byte < 0x80 {
+                out.append(byte)
+            } else {
+                out += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: out, as: UTF8.self)
     }
 }
 
@@ -76,8 +101,7 @@ extension TargetURI {
             hostStart = at + 1
         }
         let authority = try Authority(parsing: bytes.extracting(hostStart..<end))
-        try PathAndQuery.check(bytes, end..<bytes.count)
-        let rest = bytes.text(end..<bytes.count)
+        let rest = try PathAndQuery.read(bytes, end..<bytes.count)
         self.init(
             scheme: scheme, userInfo: userInfo, host: authority.host, port: authority.port,
             pathAndQuery: rest.isEmpty

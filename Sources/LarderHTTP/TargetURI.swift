@@ -14,7 +14,8 @@ package enum Scheme: String, Hashable, Sendable, Codable {
 /// The target URI of a request, taken apart (RFC 9110 §7.1, RFC 3986).
 ///
 /// Only what RFC 3986 §6.2.2 and RFC 9110 §4.2.3 call equivalent is normalised: the case of scheme
-/// and host, the default port, an empty path. Path and query are kept as received.
+/// and host, the default port, an empty path. Path and query are kept as received, bytes beyond ASCII
+/// encoded.
 ///
 /// A value that lies behind one reference, made anew when it is changed: it is read and handed on
 /// some fifteen times in a miss, each of which would count three texts up and down.

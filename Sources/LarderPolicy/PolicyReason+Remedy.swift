@@ -103,6 +103,9 @@ extension PolicyReason {
             "a second request before long, or a setting that stores at the first one"
         case .largeSeenOnce:
             "a second request before long, or a setting that stores large bodies at the first one"
+        case .tooLarge:
+            "a smaller body, or a larger cache.maximum-object and a cache.disk of twice that (without a "
+                + "disk: cache.memory-object and cache.memory)"
         case .setsCookie: "a response without Set-Cookie, or a setting that stores those with one"
 
         // What lets it be stored: the next request may be one.

@@ -114,6 +114,8 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case seenOnce = "seen-once"
     /// Nothing so large is stored that was asked for only once (settings).
     case largeSeenOnce = "large-seen-once"
+    /// Nothing so large is stored (settings).
+    case tooLarge = "too-large"
 
     /// Interim responses are relayed only (RFC 9111 §3: "the response status code is final").
     case interimResponse = "interim-response"
@@ -167,6 +169,14 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
 }
 
 extension PolicyReason {
+    /// Whether it is why the store does not take a response that may be stored.
+    package var isStores: Bool {
+        switch self {
+        case .seenOnce, .largeSeenOnce, .tooLarge: true
+        default: false
+        }
+    }
+
     /// Its place among `allCases`.
     ///
     /// Without a search: a dictionary would hash the token each time. What an enumeration without
@@ -223,6 +233,7 @@ extension PolicyReason {
         case .gateRefuses: "RFC 9111 §3"
         case .seenOnce: "setting cache.admission.once-seen"
         case .largeSeenOnce: "setting cache.admission.large-from"
+        case .tooLarge: "setting cache.maximum-object"
         case .reloadIgnoringLocal, .reloadIgnoringAll, .returnCacheElseLoad,
             .returnCacheDontLoad, .reloadRevalidating:
             "setting cache-policy"

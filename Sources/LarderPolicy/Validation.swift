@@ -19,7 +19,8 @@ package enum Validation {
     /// - Parameter matching: the indices of those that the request selects by `Vary`; nil: all. Of
     ///   the others only strong entity tags are sent (§4.1): a weak one, or a time, may be that of
     ///   several representations of the resource, a strong one never is (RFC 9110 §8.8.1). A part
-    ///   of one could not answer, nor one that sets the cookies of another client.
+    ///   of one could not answer, nor one that sets the cookies of another client; and what is not
+    ///   coded is not offered to who takes codings.
     package static func conditionalRequest(
         _ request: Request, validating candidates: [StoredHead], matching: [Int]? = nil
     ) -> Request? {
@@ -36,6 +37,7 @@ package enum Validation {
         }
         let others = candidates.indices.filter { index in
             !matching.contains(index) && self.mayAnswer(candidates[index])
+                && !self.lacksCoding(candidates[index], for: request)
         }
         for index in matching + self.newestFirst(others, candidates) {
             guard let tag = EntityTag(of: candidates[index].fields),
@@ -66,6 +68,17 @@ package enum Validation {
     /// Whether a response that the request does not select could answer it where the origin says so.
     private static func mayAnswer(_ head: StoredHead) -> Bool {
         head.extent == nil && !head.fields.has(.setCookie)
+    }
+
+    /// Whether a response is not coded that might be for this request.
+    ///
+    /// Servers judge conditions before they code what they send: a tag of what is not coded would bring a
+    /// 304, and the client would get more bytes than without the cache.
+    private static func lacksCoding(_ head: StoredHead, for request: Request) -> Bool {
+        let name = FieldName(.acceptEncoding)
+        return request.fields.has(.acceptEncoding) && !head.fields.has(.contentEncoding)
+            && Variance.depends(head, on: name)
+            && !Variance.matches(.field(name), head, request, semantic: false)
     }
 
     private static func newestFirst(_ indices: [Int], _ candidates: [StoredHead]) -> [Int] {
@@ -264,6 +277,15 @@ package enum Validation {
         freshened.responseTime = responseTime
         freshened.isInvalidated = false
         return freshened
+    }
+
+    /// A freshened head as that of the variant which a request selects (§4.1): the 304 that it was freshened
+    /// with says that the content is the same.
+    package static func variant(_ freshened: StoredHead, for request: Request) -> StoredHead {
+        var head = freshened
+        head.varyingFields = Variance.fields(selectedBy: head.fields, from: request)
+        head.storedTime = head.responseTime
+        return head
     }
 
     /// A freshened head with what is withheld of the 304: for the client that it answers, and nobody

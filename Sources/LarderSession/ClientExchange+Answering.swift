@@ -251,9 +251,7 @@ extension ClientExchange: FillingWaiter {
         let answer = Answer(
             head: head, bodyLength: bytes.map { .known($0.length) } ?? response.announcedLength,
             body: body, cacheStatus: status, origin: response.origin)
-        self.note(
-            answer, at: now, because: asked,
-            storage: response.isShared ? nil : response.reason)
+        self.note(answer, at: now, because: asked, storage: response.whyNotStored)
         self.answer(answer)
     }
 

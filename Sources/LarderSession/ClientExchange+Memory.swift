@@ -78,7 +78,7 @@ extension Fetch {
         case .response(let response):
             answered = response.head.status
             status.stored = response.isStored
-            if !response.isShared { storage = response.reason }
+            storage = response.whyNotStored
         case .spliced(let spliced):
             answered = spliced.status
             status.stored = spliced.isStored

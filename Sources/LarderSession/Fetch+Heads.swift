@@ -52,14 +52,23 @@ extension Fetch {
         var chosen: StoredObject?
         var own: StoredHead?
         var reason: PolicyReason?
-        for index in indices where self.order.stored.indices.contains(index) {
+        // What the 304 says of another variant than the request's holds for this request alone.
+        let isSelected = { self.matching.contains($0) }
+        var variant: StoredObject?
+        for index in indices.filter(isSelected) + indices.filter({ !isSelected($0) })
+        where self.order.stored.indices.contains(index) {
             var object = self.order.stored[index]
             object.head = Validation.freshen(
                 object.head, with: head, for: answered, requestTime: requestTime,
                 responseTime: now, configuration: self.policy)
+            if !isSelected(index) {
+                if chosen != nil { break }
+                object.head = Validation.variant(object.head, for: answered)
+            }
             self.noteTrail(in: &object.head)
             let isShared = self.mayUpdate(to: object)
-            if isShared { self.keep(object) }
+            if isShared, isSelected(index) { self.keep(object) }
+            if isShared, !isSelected(index) { variant = object }
             let isBetter = chosen.map { !self.answers($0) && self.answers(object) } ?? true
             if isBetter || index == self.order.validating {
                 reason = isShared ? nil : .requestAuthorization
@@ -75,6 +84,7 @@ extension Fetch {
             }
         }
         guard let chosen else { return }
+        if let variant { self.storeVariant(variant, now: now) }
         self.settle(
             Filling.Stored(
                 object: chosen, own: own, isValidated: true, status: head.status, reason: reason,
@@ -123,6 +133,7 @@ extension Fetch {
         var shared: StoredHead?
         var part: StoredHead?
         var reason: PolicyReason?
+        var refusal: PolicyReason?
         var sink: (any ObjectSink)?
         self.expect(bodyLength, of: head.status)
         if body == nil { self.noteResumption(head, bodyLength) }
@@ -146,7 +157,10 @@ extension Fetch {
                 let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
                 shared = stored
                 sink = self.beginStoring(stored, length: known, among: self.order.stored)
-                if sink == nil { self.supersede(by: head.status) }
+                if sink == nil {
+                    self.supersede(by: head.status)
+                    refusal = self.refusal(of: known)
+                }
                 self.session.live.reasons.add(
                     Storability.grounds(
                         request: request, response: head, configuration: self.policy,
@@ -162,9 +176,7 @@ extension Fetch {
         }
         if let reason { self.session.live.reasons.add(reason) }
         // Counted where it was heard.
-        if sink == nil, let turnedAway = self.state.withLock({ $0.turnedAway }) {
-            reason = turnedAway
-        }
+        if sink == nil { reason = refusal ?? self.refusal(of: nil) ?? reason }
         // Of a part only its length tells whether it is what its head says.
         let content = head.status == .partialContent ? nil : body
         let response = Filling.Response(

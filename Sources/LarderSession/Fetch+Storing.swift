@@ -123,6 +123,47 @@ extension Fetch {
         return sink
     }
 
+    /// Stores what a 304 says that another variant's content is, too, as the answer to this request
+    /// (RFC 9111 §4.1): the next one like it is a hit.
+    ///
+    /// The content is copied: the two may be updated, and removed, apart.
+    ///
+    /// - Parameter object: the other variant, with the head of this one.
+    func storeVariant(_ object: StoredObject, now: Timestamp) {
+        let request = self.answered(self.order.request)
+        // What a door decides about, it is shown as a response.
+        guard self.order.gate == nil, !self.state.withLock({ $0.connection.isForThisClient }),
+            Storability.judge(
+                request: request,
+                response: ResponseHead(status: object.head.status, fields: object.head.fields),
+                bodyLength: .known(object.bodyLength), now: now, configuration: self.policy)
+                == .storable
+        else { return }
+        let (key, head) = Storability.place(
+            object.head, for: self.order.request, partition: self.session.partition,
+            lookedUp: self.order.key, configuration: self.policy)
+        let (session, removals) = (self.session, self.state.withLock { $0.removals })
+        let storing = Storing(rearranging: head, of: key)
+        session.storings.begin(storing)
+        let end = { @Sendable in
+            session.storings.end(storing)
+            storing.release()
+        }
+        let copy = BodyCopy(length: object.bodyLength) { outcome in
+            switch outcome {
+            case .visible: session.live.stored.add()
+            case .abandoned: session.live.storesAbandoned.add()
+            }
+            end()
+        }
+        let sink = session.store.store(
+            head, for: key, length: object.bodyLength,
+            replacing: self.replaced(by: head, under: key, among: self.order.stored),
+            begun: removals, observer: copy)
+        guard let sink else { return end() }
+        copy.begin(from: object.body.reader(range: 0..<object.bodyLength), into: sink)
+    }
+
     /// Whether a door lets nothing in that is like this response, storable as it is.
     ///
     /// Only what is successful, what is not too long, and no part where whole responses are decided
@@ -160,6 +201,16 @@ extension Fetch {
         return nil
     }
 
+    /// Why the store does not take a response of this length, where a rule of its own speaks from that.
+    func refusal(of length: UInt64?) -> PolicyReason? {
+        // What it heard while it asked was counted there.
+        if let turnedAway = self.state.withLock({ $0.turnedAway }) { return turnedAway }
+        guard let length, length > self.session.store.largestBody else { return nil }
+        self.session.live.storesAbandoned.add()
+        self.session.live.reasons.add(.tooLarge)
+        return .tooLarge
+    }
+
     /// Whose place a new response takes: those that its request would have selected, and where
     /// responses to several queries lie, the oldest beyond the bound.
     private func replaced(
@@ -187,12 +238,13 @@ extension SinkAbandonment {
         }
     }
 
-    /// The rule of admission that speaks from it; nil where it is no rule's.
+    /// The rule of the store that speaks from it; nil where it is no rule's.
     var policyReason: PolicyReason? {
         switch self {
         case .seenOnce: .seenOnce
         case .largeSeenOnce: .largeSeenOnce
-        case .byWriter, .tooLarge, .noSpace, .storeFailed, .tooSlow, .closing, .removed,
+        case .tooLarge: .tooLarge
+        case .byWriter, .noSpace, .storeFailed, .tooSlow, .closing, .removed,
             .contradictory, .tooScattered:
             nil
         }

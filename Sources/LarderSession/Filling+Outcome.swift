@@ -26,6 +26,11 @@ extension Filling {
 
         /// Whether others than the client that led to it may have it.
         var isShared: Bool { self.shared != nil || self.part != nil }
+
+        /// The rule by which it is not stored.
+        var whyNotStored: PolicyReason? {
+            !self.isShared || self.reason?.isStores == true ? self.reason : nil
+        }
     }
 
     /// An answer from a stored response and from bytes that are on their way in.

@@ -1,7 +1,6 @@
 import LarderHTTP
 import LarderPolicy
 import LarderStore
-import NIOCore
 import Synchronization
 
 /// Puts parts of one representation together that were stored beside each other, as neither was there
@@ -11,7 +10,7 @@ import Synchronization
 /// removes that; looks again until no two are left that belong together. Of two that are whole one is
 /// removed. Those who find nothing of use in the store meanwhile wait for it as for any other storing.
 /// Any thread.
-final class PartMerge: ObjectSinkObserver {
+final class PartMerge: Sendable {
     private struct Copy {
         /// What is still to be copied, the next stretch last.
         var stretches: [Range<UInt64>]
@@ -22,28 +21,9 @@ final class PartMerge: ObjectSinkObserver {
 
     private struct State: ~Copyable {
         var copy: Copy?
-        var source: (any BodySource)?
-        var sink: (any ObjectSink)?
-        var length: UInt64 = 0
-        var given: UInt64 = 0
-        var written: UInt64 = 0
-        /// A thread moves pieces; another one that has something new only says so.
-        var isMoving = false
-        var movesAgain = false
-        /// The source has nothing for now, and will wake.
-        var isPending = false
         var rounds = 0
     }
 
-    private enum Turn {
-        case read(any BodySource, any ObjectSink)
-        /// The sink, where it has to take something first.
-        case rest((any ObjectSink)?)
-        case again
-    }
-
-    /// How far the copying runs ahead of the store.
-    private static let window: UInt64 = 262_144
     /// Against a store that shows what it was told to remove.
     private static let mostRounds = 64
 
@@ -141,98 +121,28 @@ final class PartMerge: ObjectSinkObserver {
         }
         guard let copy else { return }
         guard let stretch else { return self.drop(copy.other) }
-        self.state.withLock { state in
-            (state.length, state.given, state.written) = (stretch.length, 0, 0)
-        }
+        let bytes = BodyCopy(length: stretch.length) { self.copied($0, copy) }
         let sink = self.session.store.extend(
             copy.target.id, of: copy.target.key, at: stretch.lowerBound, length: stretch.length,
             completeLength: copy.target.head.extent?.completeLength
                 ?? copy.other.head.extent?.completeLength,
-            begun: copy.removals, observer: self)
+            begun: copy.removals, observer: bytes)
         // Gone, or grown by now: what is there stays as it is.
         guard let sink else { return self.end() }
-        let source = copy.other.body.reader(range: stretch)
-        source.attach { [weak self] in self?.move() }
-        self.state.withLock { ($0.sink, $0.source) = (sink, source) }
-        self.move()
+        bytes.begin(from: copy.other.body.reader(range: stretch), into: sink)
+    }
+
+    private func copied(_ outcome: SinkOutcome, _ copy: Copy) {
+        switch outcome {
+        case .visible: self.copyNext()
+        // One validator, two contents: of the two the larger one is kept.
+        case .abandoned(.contradictory): self.drop(copy.other)
+        case .abandoned: self.end()
+        }
     }
 
     private func drop(_ object: StoredObject) {
         self.session.store.remove(object.key, ids: [object.id]) { _ in self.look() }
-    }
-
-    // MARK: Moving pieces
-
-    private func move() {
-        let isMine = self.state.withLock { state in
-            if state.isMoving { state.movesAgain = true }
-            defer { state.isMoving = true }
-            return !state.isMoving
-        }
-        guard isMine else { return }
-        while true {
-            switch self.state.withLock({ Self.turn(&$0) }) {
-            case .rest(let sink):
-                sink?.hurry()
-                return
-            case .again: continue
-            case .read(let source, let sink): self.read(source, sink)
-            }
-        }
-    }
-
-    private static func turn(_ state: inout State) -> Turn {
-        let isFull = state.given &- min(state.written, state.given) >= self.window
-        if let source = state.source, let sink = state.sink, !isFull, !state.isPending {
-            return .read(source, sink)
-        }
-        defer { state.movesAgain = false }
-        if state.movesAgain {
-            state.isPending = false
-            return .again
-        }
-        state.isMoving = false
-        state.isPending = false
-        return .rest(isFull ? state.sink : nil)
-    }
-
-    private func read(_ source: any BodySource, _ sink: any ObjectSink) {
-        switch source.next() {
-        case .piece(let piece):
-            self.state.withLock { $0.given &+= UInt64(piece.readableBytes) }
-            sink.write(piece)
-        case .pending: self.state.withLock { $0.isPending = true }
-        case .end:
-            let isWhole = self.state.withLock { state in
-                state.source = nil
-                return state.given == state.length
-            }
-            if isWhole { sink.commit(trailers: Fields()) } else { sink.abandon() }
-        case .failed:
-            self.state.withLock { $0.source = nil }
-            sink.abandon()
-        }
-    }
-
-    // MARK: What the store says
-
-    func sink(written offset: UInt64) {
-        self.state.withLock { $0.written = max($0.written, offset) }
-        self.move()
-    }
-
-    func sinkEnded(_ outcome: SinkOutcome) {
-        let (ended, copy) = self.state.withLock { state in
-            ((state.source.take(), state.sink.take()), state.copy)
-        }
-        ended.0?.cancel()
-        switch outcome {
-        case .visible: self.copyNext()
-        case .abandoned(.contradictory):
-            // One validator, two contents: of the two the larger one is kept.
-            if let copy { self.drop(copy.other) } else { self.end() }
-        case .abandoned: self.end()
-        }
     }
 
     // MARK: The end

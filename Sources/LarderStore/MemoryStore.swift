@@ -81,7 +81,7 @@ package final class MemoryStore: ObjectStore {
     /// The largest body that a part with its share of the capacity can take, in bytes.
     ///
     /// `ByteBuffer` counts with 32 bits: never above 1 GiB.
-    var largestBody: UInt64 { self.largestBody(within: self.configuration) }
+    package var largestBody: UInt64 { self.largestBody(within: self.configuration) }
 
     private func largestBody(within configuration: MemoryConfiguration) -> UInt64 {
         min(

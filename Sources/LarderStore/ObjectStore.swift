@@ -146,6 +146,8 @@ package protocol ObjectStore: AnyObject, Sendable {
         _ head: StoredHead, for key: CacheKey, length: UInt64?, replacing: [ObjectID],
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)?
+    /// The length of the longest body that it stores, in bytes.
+    var largestBody: UInt64 { get }
     /// The present place in the order of removals.
     func removalMark() -> RemovalMark
     /// Begins to store a response whose request was sent when the mark was `begun`; otherwise as
@@ -258,6 +260,9 @@ package protocol ObjectStore: AnyObject, Sendable {
 
 extension ObjectStore {
     package var mayHoldWithoutSearch: Bool { true }
+
+    /// For a store that has no bound of its own.
+    package var largestBody: UInt64 { .max }
 
     /// For a store that reads nothing.
     package func lookupInPlace(_ key: CacheKey) -> [StoredObject]? { self.lookupResident(key) }

@@ -256,6 +256,8 @@ package final class TieredStore: ObjectStore {
         self.memory.residentObjects(of: key)
     }
 
+    package var largestBody: UInt64 { max(self.memory.largestBody, self.disk?.largestBody ?? 0) }
+
     package func removalMark() -> RemovalMark { self.memory.removalMark() }
 
     package func store(

@@ -31,6 +31,22 @@ struct ValidRequest: Sendable, CustomTestStringConvertible {
         ValidRequest(
             text: "GET /x?y=%zz|{}\"<> HTTP/1.1\nHost: h\n\n",
             target: .origin("/x?y=%zz|{}\"<>"), fields: ["Host: h"]),
+        // As curl sends what was typed, and as a page would have it.
+        ValidRequest(
+            text: "GET /é%C3%A9?ü=%zé HTTP/1.1\nHost: h\n\n",
+            target: .origin("/%C3%A9%C3%A9?%C3%BC=%z%C3%A9"), fields: ["Host: h"]),
+        ValidRequest(
+            text: "GET http://a.example?\u{10FFFF} HTTP/1.1\nHost: a.example\n\n",
+            target: .absolute(
+                TargetURI(
+                    scheme: .http, host: "a.example", pathAndQuery: "/?%F4%8F%BF%BF")),
+            fields: ["Host: a.example"]),
+        ValidRequest(
+            text: "GET / HTTP/1.1\nHost: h\nContent-Length: 0\n\n", target: .origin("/"),
+            fields: ["Host: h", "Content-Length: 0"]),
+        ValidRequest(
+            text: "HEAD / HTTP/1.1\nHost: h\nContent-Length: 00\n\n", method: .head,
+            target: .origin("/"), fields: ["Host: h", "Content-Length: 00"]),
         ValidRequest(
             text: "CONNECT [::1]:443 HTTP/1.1\nHost: [0:0::1]:443\n\n", method: .connect,
             target: .authority(host: "[::1]", port: 443), fields: ["Host: [0:0::1]:443"]),

@@ -87,7 +87,7 @@ struct BadRequest: Sendable, CustomTestStringConvertible {
         line("GET ftp://a\"b@h/ HTTP/1.1", .userInfo),
         line("GET http://h/#f HTTP/1.1", .fragment), line("GET http://h#f HTTP/1.1", .fragment),
         line("GET /?a#f HTTP/1.1", .fragment), line("GET /\u{1} HTTP/1.1", .badTarget),
-        line("GET /\u{7F} HTTP/1.1", .badTarget), line("GET /é HTTP/1.1", .badTarget),
+        line("GET /\u{7F} HTTP/1.1", .badTarget), line("GET /é\u{1} HTTP/1.1", .badTarget),
         line("GET /a\u{0}b HTTP/1.1", .badTarget), line("GET /a\tb HTTP/1.1", .badTarget),
         line("GET /% HTTP/1.1", .badPercentEncoding),
         line("GET /%4 HTTP/1.1", .badPercentEncoding),

@@ -191,6 +191,31 @@ struct OtherVariantTests {
         #expect(conditional?.fields == expected.map { fields($0) })
     }
 
+    @Test(
+        "offers nothing that is not coded to who takes codings",
+        arguments: [
+            // Stored: head, and what its request had; the request; whether its tag is sent.
+            ("Vary: Accept-Encoding", "", "Accept-Encoding: gzip", false),
+            ("Vary: Accept-Encoding", "Accept-Encoding: br", "Accept-Encoding: gzip", false),
+            ("Vary: Accept-Encoding", "Accept-Encoding: gzip", "", true),
+            ("Vary: Accept-Encoding | Content-Encoding: gzip", "", "Accept-Encoding: gzip", true),
+            (
+                "Vary: Accept-Encoding, Origin", "Accept-Encoding: gzip | Origin: a",
+                "Accept-Encoding: gzip | Origin: b", true
+            ),
+            ("Vary: Origin", "Origin: a", "Accept-Encoding: gzip | Origin: b", true),
+        ])
+    func coding(_ head: String, _ first: String, _ second: String, _ isSent: Bool) {
+        let held = stored("ETag: \"a\" | \(head)", varying: first)
+        let conditional = Validation.conditionalRequest(
+            request(second), validating: [held], matching: [])
+        #expect((conditional?.fields.string("If-None-Match") == "\"a\"") == isSent)
+        // It is asked about as ever where the request selects it.
+        let own = Validation.conditionalRequest(
+            request(second), validating: [held], matching: [0])
+        #expect(own?.fields.string("If-None-Match") == "\"a\"")
+    }
+
     @Test("sends the most recent ones where all would make a line that origins refuse")
     func many() {
         let held = (0..<64 as Range<Int64>).map { number in

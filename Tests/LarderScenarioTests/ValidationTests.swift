@@ -99,6 +99,71 @@ struct ValidationTests {
         }
     }
 
+    @Test("What an origin allows one site is not told another, whose answer is the same content")
+    func sites() async throws {
+        try await Scene.play { request in
+            let site = "Access-Control-Allow-Origin: \(request["Origin"] ?? "none")"
+            return request["If-None-Match"] == "\"v\""
+                ? "HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\nVary: Origin\r\n"
+                    + "Cache-Control: max-age=600\r\n\(site)\r\n\r\n"
+                : response("200 OK", "Vary: Origin", "ETag: \"v\"", site, body: "font")
+        } _: { scene in
+            _ = try await scene.get("/a", "Origin: http://a")
+            try await scene.stored("/a", "Origin: http://a")
+            let other = try await scene.get("/a", "Origin: http://b")
+            #expect(other.text == "font")
+            #expect(other["Access-Control-Allow-Origin"] == "http://b")
+            #expect(other.cacheStatus.hasPrefix("larder; fwd=vary-miss; fwd-status=304"))
+            try await scene.stored("/a", "Origin: http://b")
+            for site in ["http://a", "http://b"] {
+                let hit = try await scene.get("/a", "Origin: \(site)")
+                #expect(hit["Access-Control-Allow-Origin"] == site)
+                #expect(hit.text == "font")
+                #expect(hit["Cache-Status"]?.hasPrefix("larder; hit") == true)
+            }
+            #expect(scene.origin.count == 2)
+        }
+    }
+
+    @Test("One client without codings does not take them from all others")
+    func coded() async throws {
+        // As nginx and Apache do it: conditions are judged before the content is coded.
+        try await Scene.play { request in
+            if request["If-None-Match"] == "\"v\"" {
+                return "HTTP/1.1 304 Not Modified\r\nETag: \"v\"\r\n"
+                    + "Cache-Control: max-age=600\r\n\r\n"
+            }
+            return request["Accept-Encoding"] == "gzip"
+                ? response(
+                    "200 OK", "Vary: Accept-Encoding", "ETag: W/\"v\"", "Content-Encoding: gzip",
+                    body: "coded")
+                : response("200 OK", "Vary: Accept-Encoding", "ETag: \"v\"", body: "as it is")
+        } _: { scene in
+            _ = try await scene.get("/a")
+            try await scene.stored("/a")
+            #expect(try await scene.get("/a", "Accept-Encoding: gzip").text == "coded")
+            try await scene.stored("/a", "Accept-Encoding: gzip")
+            #expect(try await scene.getStored("/a").text == "as it is")
+            #expect(try await scene.get("/a", "Accept-Encoding: gzip").text == "coded")
+            #expect(scene.origin.count == 2)
+        }
+    }
+
+    @Test("A GET of no content that says so, as Java's does, is a GET; so is one for /é as typed")
+    func announcedNothing() async throws {
+        try await Scene.play { request in
+            response(body: request.target)
+        } _: { scene in
+            _ = try await scene.get("/%C3%A9")
+            try await scene.stored("/%C3%A9")
+            let typed = try await scene.get("/é", "Content-Length: 0")
+            #expect(typed.text == "/%C3%A9")
+            #expect(typed["Cache-Status"]?.hasPrefix("larder; hit") == true)
+            #expect(scene.origin.count == 1)
+            #expect(!(scene.origin.requests.value.first?.has("Content-Length") ?? true))
+        }
+    }
+
     @Test("HEAD is answered from what GET stored, with its length and no content")
     func head() async throws {
         try await Scene.play { _ in

@@ -85,45 +85,6 @@ struct SharedValidationTests {
         #expect(second.wholeBody == "again")
     }
 
-    @Test("another variant is asked about by its strong tag, freshened and served (§4.1)")
-    func otherVariant() {
-        let bench = Bench()
-        var fields = bench.fresh
-        fields.append("Vary", "Foo")
-        bench.perform("/", ["Foo": "1"])
-        bench.upstream.fetches[0].answer(200, fields, "one")
-        bench.clock.advance(.seconds(30))
-        let client = bench.perform("/", ["Foo": "2"]).client
-        let fetch = bench.upstream.fetches[1]
-        #expect(fetch.request.fields.string("If-None-Match") == "\"a\"")
-        #expect(fetch.request.fields.string("If-Modified-Since") == nil)
-        fetch.answer(304, ["ETag": "\"a\"", "Cache-Control": "max-age=60"])
-        #expect(client.wholeBody == "one")
-        #expect(
-            client.cacheStatus
-                == "larder; fwd=vary-miss; fwd-status=304; ttl=60; detail=no-matching-variant")
-        // It is fresh again for those whom it matches.
-        #expect(bench.perform("/", ["Foo": "1"]).client.cacheStatus == "larder; hit; ttl=60")
-    }
-
-    @Test("a part of another variant is none that would do, be its tag the same (§4.1, §4.3.4)")
-    func otherVariantsPart() {
-        let bench = Bench()
-        var fields = bench.fresh
-        fields.append("Vary", "Foo")
-        bench.perform("/", ["Foo": "1"])
-        bench.upstream.fetches[0].answer(200, fields, "hello")
-        bench.perform("/", ["Foo": "2", "Range": "bytes=0-1"])
-        fields.append("Content-Range", "bytes 0-1/5")
-        bench.upstream.fetches[1].answer(206, fields, "he")
-        let client = bench.perform("/", ["Foo": "3"]).client
-        let fetch = bench.upstream.fetches[2]
-        #expect(fetch.request.fields.string("If-None-Match") == "\"a\"")
-        fetch.answer(304, ["ETag": "\"a\"", "Cache-Control": "max-age=60"])
-        #expect(client.wholeBody == "hello")
-        #expect(bench.upstream.fetches.count == 3)
-    }
-
     @Test("a new variant stands beside the one that was asked about")
     func newVariant() {
         let bench = Bench()

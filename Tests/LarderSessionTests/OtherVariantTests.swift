@@ -1,0 +1,75 @@
+import LarderHTTP
+import LarderStore
+import Testing
+
+@testable import LarderSession
+
+@Suite("Another variant, whose content an origin says is the answer (RFC 9111 §4.1)")
+struct OtherVariantTests {
+    @Test("is asked about by its strong tag, and served as one of the request's own (§4.1)")
+    func otherVariant() {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append("Vary", "Foo")
+        bench.perform("/", ["Foo": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "one")
+        bench.clock.advance(.seconds(30))
+        let client = bench.perform("/", ["Foo": "2"]).client
+        let fetch = bench.upstream.fetches[1]
+        #expect(fetch.request.fields.string("If-None-Match") == "\"a\"")
+        #expect(fetch.request.fields.string("If-Modified-Since") == nil)
+        fetch.answer(304, ["ETag": "\"a\"", "Cache-Control": "max-age=600", "Allow-Foo": "2"])
+        #expect(client.wholeBody == "one")
+        #expect(
+            client.cacheStatus
+                == "larder; fwd=vary-miss; fwd-status=304; ttl=600; detail=no-matching-variant")
+        #expect(client.field("Allow-Foo") == "2")
+        // The other is what it was (§4.3.4: those that the request could have chosen are updated).
+        let first = bench.perform("/", ["Foo": "1"]).client
+        #expect(first.cacheStatus == "larder; hit; ttl=30")
+        #expect(first.field("Allow-Foo") == nil)
+        let second = bench.perform("/", ["Foo": "2"]).client
+        #expect(second.cacheStatus == "larder; hit; ttl=600")
+        #expect(second.wholeBody == "one")
+        #expect(second.field("Allow-Foo") == "2")
+        #expect(bench.upstream.fetches.count == 2)
+    }
+
+    @Test(
+        "is served, and not kept, where the answer may not be stored (§4.1, §5.2.2.5)",
+        arguments: [
+            (["Foo": "2"], ["ETag": "\"a\"", "Cache-Control": "no-store"]),
+            (["Foo": "2", "Authorization": "Basic YTpi"], ["ETag": "\"a\""]),
+        ] as [(Fields, Fields)])
+    func otherVariantOnce(_ asked: Fields, _ answer: Fields) {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append("Vary", "Foo")
+        bench.perform("/", ["Foo": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "one")
+        let client = bench.perform("/", asked).client
+        bench.upstream.fetches[1].answer(304, answer)
+        #expect(client.wholeBody == "one")
+        #expect(bench.session.store.statistics().memory.objects == 1)
+        #expect(
+            bench.perform("/", ["Foo": "1"]).client.cacheStatus?.hasPrefix("larder; hit") == true)
+    }
+
+    @Test("that is a part is none that would do, be its tag the same (§4.1, §4.3.4)")
+    func otherVariantsPart() {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append("Vary", "Foo")
+        bench.perform("/", ["Foo": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "hello")
+        bench.perform("/", ["Foo": "2", "Range": "bytes=0-1"])
+        fields.append("Content-Range", "bytes 0-1/5")
+        bench.upstream.fetches[1].answer(206, fields, "he")
+        let client = bench.perform("/", ["Foo": "3"]).client
+        let fetch = bench.upstream.fetches[2]
+        #expect(fetch.request.fields.string("If-None-Match") == "\"a\"")
+        fetch.answer(304, ["ETag": "\"a\"", "Cache-Control": "max-age=60"])
+        #expect(client.wholeBody == "hello")
+        #expect(bench.upstream.fetches.count == 3)
+    }
+}
