@@ -44,13 +44,15 @@ struct ListenerGrounds: Sendable, Equatable {
     var listeners: [Listener] = []
     var secrets: [Secret] = []
     var claims: [Claim] = []
+    /// Access rules that let everybody in, as they name no clients.
+    var openRules: [SettingPlace] = []
 }
 
 extension LoadedSettings {
     /// What can have no effect, or another than was meant, with the listeners in force.
     package var warnings: [ConfigurationProblem] {
         self.fileWarnings + self.idlePeerWarnings + self.claimWarnings + self.secretWarnings
-            + self.closedListenerWarnings
+            + self.closedListenerWarnings + self.openRuleWarnings
     }
 
     /// Warns of listeners that are to know their clients by a Unix socket, and are none, or ask nobody.
@@ -135,6 +137,23 @@ extension LoadedSettings {
                     file: self.listenersNamedBy ?? self.file ?? "",
                     message: "\(address.settingText): \(message)")
             }
+    }
+}
+
+extension LoadedSettings {
+    /// Warns of rules that name no clients, and so let in those of other machines.
+    private var openRuleWarnings: [ConfigurationProblem] {
+        let open = self.settings.listeners.filter {
+            $0.address.isReachedByOthers && !$0.authentication.isDemanded
+        }
+        guard !open.isEmpty else { return [] }
+        let names = open.map(\.address.settingText).joined(separator: ", ")
+        return self.grounds.openRules.map {
+            $0.problem(
+                in: self.file ?? "",
+                "names no clients, which is everyone who can connect to \(names), also from other "
+                    + "machines; name some, or \"*\" where that is meant")
+        }
     }
 }
 

@@ -46,7 +46,8 @@ package struct Places: Sendable, Equatable {
         let runtime = environment.directory("XDG_RUNTIME_DIR").map { "\($0)/larder" }
         return Places(
             isSystem: false, cacheDirectory: "\(cache)/larder", stateDirectory: "\(state)/larder",
-            runtimeDirectories: [runtime, "\(cache)/larder"].compactMap(\.self),
+            runtimeDirectories: [runtime, "\(cache)/larder", environment.usualRuntimeDirectory]
+                .compactMap(\.self),
             usualFiles: environment.configurationFiles)
     }
 
@@ -107,14 +108,19 @@ package struct ProcessEnvironment: Sendable {
     private let home: String?
     /// The path of this program's file, beside which presets may lie.
     let executable: String?
+    private let uid: UInt32?
 
-    /// - Parameter home: the home directory where `HOME` is not set.
+    /// - Parameters:
+    ///   - home: the home directory where `HOME` is not set.
+    ///   - uid: the user that the process runs as.
     package init(
-        _ variables: [String: String], home: String? = nil, executable: String? = nil
+        _ variables: [String: String], home: String? = nil, executable: String? = nil,
+        uid: UInt32? = nil
     ) {
         self.variables = variables
         self.home = home
         self.executable = executable
+        self.uid = uid
     }
 
     package subscript(name: String) -> String? { self.variables[name] }
@@ -128,6 +134,17 @@ package struct ProcessEnvironment: Sendable {
     }
 
     private var homeDirectory: String? { self.directory("HOME") ?? self.home }
+
+    /// Where `XDG_RUNTIME_DIR` leads for the user's own sessions, for a process that has no such variable:
+    /// cron and su(1) start programs without it.
+    ///
+    /// nil where it is set, and for who has another home directory than the user.
+    var usualRuntimeDirectory: String? {
+        guard self.variables["XDG_RUNTIME_DIR"] == nil, let uid, let home,
+            self.homeDirectory == home
+        else { return nil }
+        return "/run/user/\(uid)/larder"
+    }
 
     var cacheHome: String? {
         self.directory("XDG_CACHE_HOME") ?? self.homeDirectory.map { "\($0)/.cache" }

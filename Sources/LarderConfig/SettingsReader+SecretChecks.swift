@@ -9,7 +9,11 @@ extension SettingsReader {
                     unixPeers: self.place("listeners[\(index)].authentication.unix-peers"))
             },
             secrets: self.settings.sessions.compactMap(self.secret),
-            claims: self.claims.filter { $0.speaksOfUsers || $0.speaksOfUIDs })
+            claims: self.claims.filter { $0.speaksOfUsers || $0.speaksOfUIDs },
+            openRules: self.settings.access.enumerated().compactMap { index, rule in
+                rule.action == .allow && rule.clients.isEmpty
+                    ? self.place("access[\(index)]") : nil
+            })
     }
 
     /// What rules ask clients to be.

@@ -7,7 +7,7 @@ extension SettingsTable {
         let standard = Settings()
         var text = Self.shippedHead
         text += "\n# LISTENERS. One item for each place where clients connect.\n#listeners:\n"
-        text += Self.items(Self.listener, standard.listeners)
+        text += Self.items(Self.listener, standard.listeners, else: ListenerSettings())
         text += """
 
             # ROUTES. Which session answers whom, in place of the listener's: the first that fits decides.
@@ -15,7 +15,7 @@ extension SettingsTable {
             #routes:
 
             """
-        text += Self.items(Self.route, [Self.routeExample])
+        text += Self.items(Self.route, [Self.routeExample], else: RouteSettings())
         text += """
 
             # SESSIONS. A session has a cache of its own. "default" (on disk) and "ephemeral" (in
@@ -29,11 +29,12 @@ extension SettingsTable {
         text += Self.mapping(Self.session, session, indent: 4)
         text += """
 
-            # ACCESS RULES. The first that fits decides; where none fits, the request is denied.
+            # ACCESS RULES. The first that fits decides; where none fits, the request is denied. Without
+            # any in this file the one below holds; those that it gives stand in its place.
             #access:
 
             """
-        text += Self.items(Self.access, standard.access)
+        text += Self.items(Self.access, standard.access, else: AccessRule())
         text += """
 
             # INJECTIONS. Credentials that requests to certain places get on their way, so that clients need
@@ -41,7 +42,7 @@ extension SettingsTable {
             #injections:
 
             """
-        text += Self.items(Self.injection, [Self.injectionExample])
+        text += Self.items(Self.injection, [Self.injectionExample], else: InjectionSettings())
         text += """
 
             # PARENTS. The proxies by which origins are reached; the first that fits decides, and where none
@@ -49,7 +50,7 @@ extension SettingsTable {
             #parents:
 
             """
-        text += Self.items(Self.parent, [Self.parentExample])
+        text += Self.items(Self.parent, [Self.parentExample], else: ParentSettings())
         text += """
 
             # CACHE RULES. What is said about the responses of certain hosts and paths over their heads:
@@ -58,17 +59,18 @@ extension SettingsTable {
             #cache-rules:
 
             """
-        text += Self.items(Self.cacheRule, [Self.cacheRuleExample])
+        text += Self.items(Self.cacheRule, [Self.cacheRuleExample], else: CacheRuleSettings())
         return text + "\n" + Self.mapping(Self.general, standard, indent: 0)
     }
 
     private static let shippedHead = """
         # Larder's configuration.
         #
-        # Larder runs without this file: what stands here are the defaults. To change a setting, take
-        # away the "#" before it and before the lines that it lies in. A file with an unknown name or
-        # a value out of range stops the start, with the line; "larder config check FILE" tells
-        # beforehand, and "larder config show" shows what is in force.
+        # Larder runs without this file: what stands here are the defaults, but for examples in lists,
+        # which tell what a setting is unless given. To change a setting, take away the "#" before it
+        # and before the lines that it lies in. A file with an unknown name or a value out of range
+        # stops the start, with the line; "larder config check FILE" tells beforehand, and "larder
+        # config show" shows what follows from it.
         #
         # It is looked for as $XDG_CONFIG_HOME/larder/larder.yaml (~/.config/larder/larder.yaml), then
         # as /etc/larder/larder.yaml; every verb takes --config FILE.
@@ -80,22 +82,24 @@ extension SettingsTable {
         """
 
     /// The first setting of each item lies in no mapping of its own.
+    ///
+    /// - Parameter new: an item that says nothing.
     private static func items<Section>(
-        _ table: [Setting<Section>], _ sections: [Section]
+        _ table: [Setting<Section>], _ sections: [Section], else new: Section
     ) -> String {
         var text = ""
         for section in sections {
             guard let first = table.first else { continue }
-            text += Self.prose(first, indent: 4)
+            text += Self.prose(first, section, else: new, indent: 4)
             text += "#  - \(first.path): \(Self.value(first, section))\n"
-            text += Self.mapping(Array(table.dropFirst()), section, indent: 4)
+            text += Self.mapping(Array(table.dropFirst()), section, else: new, indent: 4)
         }
         return text
     }
 
     /// Settings whose names share a first part stand in one mapping.
     private static func mapping<Section>(
-        _ table: [Setting<Section>], _ section: Section, indent: Int
+        _ table: [Setting<Section>], _ section: Section, else new: Section? = nil, indent: Int
     ) -> String {
         var text = ""
         var open: [Substring] = []
@@ -114,7 +118,7 @@ extension SettingsTable {
             }
             let inner = indent + 2 * open.count
             let margin = String(repeating: " ", count: inner)
-            text += Self.prose(setting, indent: inner)
+            text += Self.prose(setting, section, else: new, indent: inner)
             text += "#\(margin)\(parts.last ?? ""): \(Self.value(setting, section))\n"
         }
         return text
@@ -140,7 +144,9 @@ extension SettingsTable {
         return isSafe ? scalar : "\"\(scalar)\""
     }
 
-    private static func prose<Section>(_ setting: Setting<Section>, indent: Int) -> String {
+    private static func prose<Section>(
+        _ setting: Setting<Section>, _ section: Section, else new: Section?, indent: Int
+    ) -> String {
         var facts = [
             setting.isList && !setting.isPairs ? "list of \(setting.kind)" : setting.kind
         ]
@@ -148,6 +154,9 @@ extension SettingsTable {
             facts.append(bounds)
         } else if let absent = setting.absent {
             facts.append("or \(absent)")
+        }
+        if let new, setting.text(in: new) != setting.text(in: section) {
+            facts.append("unless given: \(Self.value(setting, new))")
         }
         if setting.changesWhileRunning { facts.append("reload") }
         // Inside a mapping the prose is indented with it, and stays a comment without its first mark.

@@ -4,16 +4,23 @@ package struct SettingDescription: Sendable, Equatable {
     package var path: String
     package var kind: String
     package var isList: Bool
+    /// What it is unless given.
     package var standard: String
+    /// What the shipped file shows in its place, where that is something else.
+    package var example: String?
     package var bounds: String?
     package var changesWhileRunning: Bool
     package var about: String
 
-    fileprivate init<Section>(_ setting: Setting<Section>, prefix: String, in section: Section) {
+    fileprivate init<Section>(
+        _ setting: Setting<Section>, prefix: String, in section: Section, example: Section
+    ) {
         self.path = prefix + setting.path
         self.kind = setting.kind
         self.isList = setting.isList
         self.standard = setting.text(in: section)
+        let shown = setting.text(in: example)
+        self.example = shown == self.standard ? nil : shown
         self.bounds = setting.bounds
         self.changesWhileRunning = setting.changesWhileRunning
         self.about = setting.about
@@ -32,18 +39,23 @@ extension SettingsTable {
     package static var descriptions: [SettingDescription] {
         let standard = Settings()
         let session = SessionSettings(name: .default)
-        let rule = standard.access.first ?? AccessRule()
         var all: [SettingDescription] = []
-        func add<Section>(_ table: [Setting<Section>], _ prefix: String, _ section: Section) {
-            all += table.map { SettingDescription($0, prefix: prefix, in: section) }
+        func add<Section>(
+            _ table: [Setting<Section>], _ prefix: String, _ section: Section,
+            such example: Section? = nil
+        ) {
+            all += table.map {
+                SettingDescription(
+                    $0, prefix: prefix, in: section, example: example ?? section)
+            }
         }
         add(Self.listener, "listeners[].", ListenerSettings())
-        add(Self.route, "routes[].", Self.routeExample)
+        add(Self.route, "routes[].", RouteSettings(), such: Self.routeExample)
         add(Self.session, "sessions.NAME.", session)
-        add(Self.access, "access[].", rule)
-        add(Self.injection, "injections[].", Self.injectionExample)
-        add(Self.parent, "parents[].", Self.parentExample)
-        add(Self.cacheRule, "cache-rules[].", Self.cacheRuleExample)
+        add(Self.access, "access[].", AccessRule(), such: standard.access.first)
+        add(Self.injection, "injections[].", InjectionSettings(), such: Self.injectionExample)
+        add(Self.parent, "parents[].", ParentSettings(), such: Self.parentExample)
+        add(Self.cacheRule, "cache-rules[].", CacheRuleSettings(), such: Self.cacheRuleExample)
         add(Self.general, "", standard)
         return all
     }

@@ -91,7 +91,10 @@ package enum SettingsTable {
             """),
         .one(
             "cache.maximum-object", \.cache.maximumObject, .kibibytes(0)...(.tebibytes(64)),
-            "The largest body that is stored at all. Larger ones are passed on and not kept."),
+            """
+            The largest body that is stored at all. Larger ones are passed on and not kept, nor what would \
+            take more than half of disk.
+            """),
         .one(
             "cache.admission.once-seen", \.cache.admission.onceSeen,
             """

@@ -144,9 +144,12 @@ package struct CompactionOutcome: Codable, Sendable, Equatable {
 package struct ReloadOutcome: Codable, Sendable, Equatable {
     /// Settings that changed but wait for a restart.
     package var needingRestart: [String]
+    /// What of the file can have no effect, or another than was meant; nil: nothing.
+    package var warnings: [String]?
 
-    package init(needingRestart: [String]) {
+    package init(needingRestart: [String], warnings: [String] = []) {
         self.needingRestart = needingRestart
+        self.warnings = warnings.isEmpty ? nil : warnings
     }
 }
 

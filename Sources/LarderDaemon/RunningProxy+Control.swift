@@ -50,7 +50,7 @@ extension RunningProxy: ControlResponder {
             }
         case .reload:
             do {
-                try await reply(.reloaded(ReloadOutcome(needingRestart: self.reload())))
+                try await reply(.reloaded(self.reload()))
             } catch let error as ConfigurationError {
                 throw ControlRefusal(invalid: "\(error)")
             }

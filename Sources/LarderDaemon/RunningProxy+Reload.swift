@@ -1,4 +1,5 @@
 import LarderConfig
+import LarderControl
 import LarderEngine
 import LarderProxy
 import Logging
@@ -7,13 +8,13 @@ import Logging
 extension RunningProxy {
     /// Reads the configuration again, and opens log files anew; one reload after the other.
     ///
-    /// - Returns: the settings that changed but wait for a restart.
+    /// - Returns: the settings that changed but wait for a restart, and what the file is warned of.
     /// - Throws: the file's problems, or those of a file that says who clients are, or that the access
     ///   log cannot be opened; then every setting stays as it was.
     @discardableResult
-    func reload() async throws(ConfigurationError) -> [String] {
+    func reload() async throws(ConfigurationError) -> ReloadOutcome {
         let former = self.lastReload
-        let reload = Task { () async -> Result<[String], ConfigurationError> in
+        let reload = Task { () async -> Result<ReloadOutcome, ConfigurationError> in
             // Each waits for the log: what an older file says would come into force last.
             _ = await former?.value
             do throws(ConfigurationError) {
@@ -40,7 +41,7 @@ extension RunningProxy {
         ])
     }
 
-    private func reloadAlone() async throws(ConfigurationError) -> [String] {
+    private func reloadAlone() async throws(ConfigurationError) -> ReloadOutcome {
         let loaded: LoadedSettings
         let unopened: [SessionName]
         let held: ConfigurationProblem?
@@ -84,7 +85,8 @@ extension RunningProxy {
             "configuration reloaded",
             metadata: waiting.isEmpty
                 ? [:] : ["waiting-for-restart": "\(waiting.joined(separator: ", "))"])
-        return waiting
+        return ReloadOutcome(
+            needingRestart: waiting, warnings: loaded.warnings.map(\.description))
     }
 
     /// Writes the access log as a newer file has it, to a file that is opened anew.

@@ -74,7 +74,7 @@ actor RunningProxy {
     private var control: ControlServer?
     private var controlTask: Task<Void, Never>?
     /// The reload that was asked for last.
-    var lastReload: Task<Result<[String], ConfigurationError>, Never>?
+    var lastReload: Task<Result<ReloadOutcome, ConfigurationError>, Never>?
 
     /// Opens everything; clients are served when this returns.
     ///

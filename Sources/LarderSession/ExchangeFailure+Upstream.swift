@@ -5,7 +5,7 @@ extension ExchangeFailure {
     /// What a failed fetch means for the client: the status that RFC 9209 §2.3 recommends for it.
     package init(_ failure: UpstreamFailure) {
         self.init(
-            status: Self.status(of: failure.kind),
+            status: Self.status(of: failure),
             error: failure.kind.errorType, detail: failure.detail, party: failure.party,
             cacheStatus: CacheStatus(), nextHop: failure.nextHop)
         self.upstream = failure
@@ -23,6 +23,12 @@ extension ExchangeFailure {
         else { return }
         self.status = .gatewayTimeout
         self.cacheStatus.detail = reason.rawValue
+    }
+
+    private static func status(of failure: UpstreamFailure) -> StatusCode {
+        // What no origin of the kind is ever asked (RFC 9110 §15.6.2).
+        if failure.party == .client, failure.cause == .unsupported { return StatusCode(501) }
+        return Self.status(of: failure.kind)
     }
 
     static func status(of kind: UpstreamFailure.Kind) -> StatusCode {

@@ -17,7 +17,7 @@ struct CacheExport: AsyncParsableCommand {
             is readable by its owner alone: stored heads may hold cookies.
             """)
 
-    @Argument(help: "The file; - is standard output.")
+    @Argument(help: "The file; - is standard output.", completion: .file())
     var file: String
 
     @Argument(help: "Only the variants of this URL.", transform: urlArgument)

@@ -27,7 +27,7 @@ struct CacheImport: AsyncParsableCommand {
             the file ends too early: what was whole is stored.
             """)
 
-    @Argument(help: "The file; - is standard input.")
+    @Argument(help: "The file; - is standard input.", completion: .file())
     var file: String
 
     @OptionGroup var options: ConfigurationOptions

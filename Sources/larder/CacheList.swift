@@ -128,7 +128,8 @@ struct ListArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Only what lies in this tier, or in both: memory or disk.", valueName: "tier"))
+            "Only what lies in this tier, or in both: memory or disk.", valueName: "tier"),
+        completion: .list(["memory", "disk"]))
     var tier: String?
 
     @Option(

@@ -18,7 +18,8 @@ struct ConfigCheck: ParsableCommand {
             user who asks.
             """)
 
-    @Argument(help: "The file; the one that would be used where none is named.")
+    @Argument(
+        help: "The file; the one that would be used where none is named.", completion: .file())
     var file: String?
 
     @OptionGroup var options: ConfigurationOptions
@@ -40,7 +41,8 @@ struct ConfigCheck: ParsableCommand {
 /// The verb `larder config show`.
 struct ConfigShow: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show every value in force and where it comes from.")
+        commandName: "show",
+        abstract: "Show every value that a start would have, and where it comes from.")
 
     @OptionGroup var options: ConfigurationOptions
 
@@ -96,6 +98,7 @@ struct ConfigSettings: ParsableCommand {
         var kind: String
         var list: Bool
         var standard: String
+        var example: String?
         var bounds: String?
         var reload: Bool
         var about: String
@@ -110,7 +113,8 @@ struct ConfigSettings: ParsableCommand {
                     try JSONLine.of(
                         Row(
                             setting: setting.path, kind: setting.kind, list: setting.isList,
-                            standard: setting.standard, bounds: setting.bounds,
+                            standard: setting.standard, example: setting.example,
+                            bounds: setting.bounds,
                             reload: setting.changesWhileRunning, about: setting.about)))
             } else {
                 for line in Self.lines(setting, width: min(Output.width ?? 100, 100)) {
@@ -136,6 +140,7 @@ struct ConfigSettings: ParsableCommand {
     private static func lines(_ setting: SettingDescription, width: Int) -> [String] {
         var facts = setting.isList ? "list of \(setting.kind)" : setting.kind
         if let bounds = setting.bounds { facts += ", \(bounds)" }
+        if let example = setting.example { facts += "; for example \(example)" }
         facts += setting.changesWhileRunning ? "; reload" : "; restart"
         return ["\(setting.path): \(setting.standard)"]
             + ["(\(facts))", setting.about].flatMap { text in

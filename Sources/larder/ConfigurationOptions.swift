@@ -11,7 +11,8 @@ struct ConfigurationOptions: ParsableArguments {
             discussion: """
                 Without it: $XDG_CONFIG_HOME/larder/larder.yaml, then /etc/larder/larder.yaml, then \
                 defaults.
-                """, valueName: "file"))
+                """, valueName: "file"),
+        completion: .file())
     var file: String?
 
     @Flag(help: "Use the places of a system service: /etc, /var/cache, /var/lib and /run.")
@@ -47,7 +48,8 @@ struct ConfigurationOptions: ParsableArguments {
         var variables = ProcessEnvironment.variables
         if self.system { variables["LARDER_SYSTEM"] = "1" }
         return ProcessEnvironment(
-            variables, home: ProcessEnvironment.home, executable: ProcessEnvironment.executable)
+            variables, home: ProcessEnvironment.home, executable: ProcessEnvironment.executable,
+            uid: getuid())
     }
 
     static var currentDirectory: String {

@@ -13,7 +13,7 @@ struct CookiesExport: AsyncParsableCommand {
             to a terminal unless --reveal is given.
             """)
 
-    @Argument(help: "The file; - is standard output.")
+    @Argument(help: "The file; - is standard output.", completion: .file())
     var file: String
 
     @Option(

@@ -13,7 +13,7 @@ struct CookiesImport: AsyncParsableCommand {
             Exit status: 0 when all were taken but those whose date is past; 2 when some were not.
             """)
 
-    @Argument(help: "The file; - is standard input.")
+    @Argument(help: "The file; - is standard input.", completion: .file())
     var file: String
 
     @Option(

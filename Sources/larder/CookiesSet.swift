@@ -37,7 +37,7 @@ struct CookiesSet: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "With which requests of other sites it goes: strict, lax or none (SameSite).",
-            valueName: "word"))
+            valueName: "word"), completion: .list(["strict", "lax", "none"]))
     var sameSite: String?
 
     @Option(
@@ -49,7 +49,8 @@ struct CookiesSet: AsyncParsableCommand {
     @Option(
         name: .customLong("value-from"),
         help: ArgumentHelp(
-            "Read the value from this file; - is standard input.", valueName: "file"))
+            "Read the value from this file; - is standard input.", valueName: "file"),
+        completion: .file())
     var valueFile: String?
 
     @Option(name: [.customLong("value")], help: .hidden)

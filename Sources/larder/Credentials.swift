@@ -46,7 +46,8 @@ struct CredentialArguments: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The method of authentication: basic, digest, ntlm, negotiate, or default, the one that "
-                + "the host asks for (the default).", valueName: "method"))
+                + "the host asks for (the default).", valueName: "method"),
+        completion: .list(["basic", "digest", "ntlm", "negotiate", "default"]))
     var method: String?
 
     @Option(help: ArgumentHelp("The user's name.", valueName: "user"))
@@ -123,7 +124,8 @@ struct CredentialsAdd: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What the secret is: password (the default), bearer or field.", valueName: "kind"))
+            "What the secret is: password (the default), bearer or field.", valueName: "kind"),
+        completion: .list(["password", "bearer", "field"]))
     var kind: String?
 
     @Option(help: ArgumentHelp("The name of the field that it is sent in.", valueName: "name"))
@@ -132,7 +134,7 @@ struct CredentialsAdd: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "How long it is kept: permanent, or for-session: in memory, until the proxy ends.",
-            valueName: "how"))
+            valueName: "how"), completion: .list(["permanent", "for-session"]))
     var persistence = "permanent"
 
     @Flag(name: .customLong("default"), help: "Offer it first in its protection space.")

@@ -291,6 +291,12 @@ extension CommandFailure {
             case .failed: .inputOutput
             }
         self.init(status, "\(error.path): \(error.cause)", remedy: error.remedy)
+        // It was not found as the proxy of this configuration.
+        if case .inUse = error.code {
+            self.remedy =
+                "if that is a proxy, give the --config or --system that it was started with; else stop "
+                + "it, or name another directory"
+        }
     }
 }
 

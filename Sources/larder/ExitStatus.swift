@@ -31,9 +31,11 @@ struct CommandFailure: Error, Equatable {
     var causes: [String]
     var remedy: String?
 
-    /// What helps where no proxy is found: it may be where an older file had it.
+    /// What helps where no proxy is found: it may have been started with another file, or be where an
+    /// older file had it.
     static let start =
-        "\"larder serve\" starts one; if control.socket was changed, restart the one that runs"
+        "\"larder serve\" starts one; one that runs is found by the --config or --system that it was "
+        + "started with, and after a change of control.socket by a restart"
 
     init(_ status: ExitStatus, _ cause: String, remedy: String? = nil) {
         self.status = status

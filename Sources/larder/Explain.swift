@@ -37,7 +37,8 @@ struct Explain: AsyncParsableCommand {
         name: .customLong("response"),
         help: ArgumentHelp(
             "Judge the response head in this file; - is standard input. Of several heads, as after "
-                + "redirects, the last.", valueName: "file"))
+                + "redirects, the last.", valueName: "file"),
+        completion: .file())
     var responseFile: String?
 
     @OptionGroup var options: ConfigurationOptions
@@ -66,9 +67,13 @@ struct Explain: AsyncParsableCommand {
         let told = try record ?? view.explain(question)
         if self.json { return try Output.line(try JSONLine.of(told)) }
         for line in ExplainText.lines(told) { try Output.line(line) }
-        guard let host = request.uri.host.leadingBack(view.loaded.settings.access) else { return }
-        try Output.line("")
-        try Output.line(ExplainText.ownAddress(host))
+        let access = view.loaded.settings.access
+        let host = request.uri.host.leadingBack(access).map(ExplainText.ownAddress)
+        let denial = access.denial(of: request).map(ExplainText.denial)
+        for line in [denial, host].compactMap(\.self) {
+            try Output.line("")
+            try Output.line(line)
+        }
     }
 
     private func question(about url: String) throws(CommandFailure) -> ExplainQuestion {
@@ -115,6 +120,25 @@ extension String {
             client: ClientFacts(address: nil), method: "GET",
             host: self.isLocalhost ? "127.0.0.1" : self, port: 80)
         return question.leadsBack && access.contains(where: \.mayLeadBack) ? self : nil
+    }
+}
+
+extension [AccessRule] {
+    /// What denies a request to clients of this machine, whichever way they come; nil where they may ask.
+    ///
+    /// For a name: what it leads to is found out when a connection is made.
+    fileprivate func denial(of request: Request) -> String? {
+        let judge = AccessJudge(self)
+        var denial: String?
+        for address in [IPAddress("127.0.0.1"), IPAddress("::1"), nil] {
+            let decision = judge.judge(
+                AccessQuestion(
+                    client: ClientFacts(address: address), method: request.method.rawValue,
+                    host: request.uri.host, port: request.uri.port))
+            if decision.isAllowed { return nil }
+            denial = denial ?? decision.rule.map { "access[\($0)] denies it to" }
+        }
+        return denial ?? "no access rule lets it be asked by"
     }
 }
 

@@ -19,6 +19,12 @@ enum ExplainText {
         return lines.map(Printable.text)
     }
 
+    /// What of the configuration's access rules speaks.
+    static func denial(_ rule: String) -> String {
+        Printable.text(
+            "\(rule) clients of this machine (settings: access): they get 403, whatever is stored")
+    }
+
     /// Who is not let there.
     static func ownAddress(_ host: String) -> String {
         Printable.text(

@@ -9,8 +9,8 @@ struct Reload: AsyncParsableCommand {
         discussion: """
             The same as SIGHUP, which only the proxy's log tells about: settings marked "reload" are put \
             into force, log files are opened anew, and no connection is dropped. It names the settings \
-            that changed and wait for a restart. Where the file is wrong or gone, everything stays as \
-            it was, and the exit status is 78.
+            that changed and wait for a restart, and warns of what "larder config check" warns of. \
+            Where the file is wrong or gone, everything stays as it was, and the exit status is 78.
             """)
 
     @OptionGroup var options: ConfigurationOptions
@@ -27,6 +27,7 @@ struct Reload: AsyncParsableCommand {
         } catch let refusal as ControlRefusal where refusal.failure.code == .invalid {
             throw Self.failure(refusal)
         }
+        for warning in outcome?.warnings ?? [] { try Output.line("\(warning) (warning)") }
         for line in Self.lines(outcome) { try Output.line(line) }
     }
 

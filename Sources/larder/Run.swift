@@ -27,7 +27,8 @@ struct Run: AsyncParsableCommand {
 
     @Argument(
         parsing: .postTerminator,
-        help: ArgumentHelp("The command and its arguments.", valueName: "command"))
+        help: ArgumentHelp("The command and its arguments.", valueName: "command"),
+        completion: .file())
     var command: [String] = []
 
     func run() async throws {

@@ -54,7 +54,8 @@ struct SecretArguments: ParsableArguments {
     @Option(
         name: .customLong("secret-from"),
         help: ArgumentHelp(
-            "Read the secret from this file; - is standard input.", valueName: "file"))
+            "Read the secret from this file; - is standard input.", valueName: "file"),
+        completion: .file())
     var file: String?
 
     @Option(

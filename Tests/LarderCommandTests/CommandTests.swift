@@ -158,8 +158,9 @@ struct CommandTests {
         let one = CommandFailure(ControlError(.notRunning, "no proxy is running"))
         #expect(
             one?.lines == [
-                "larder: no proxy is running; \"larder serve\" starts one; if control.socket was "
-                    + "changed, restart the one that runs"
+                "larder: no proxy is running; \"larder serve\" starts one; one that runs is found by the "
+                    + "--config or --system that it was started with, and after a change of "
+                    + "control.socket by a restart"
             ])
         #expect(one?.status == .unavailable)
         let mistakes = ConfigurationError(problems: [

@@ -59,3 +59,38 @@ struct SecretWarningTests {
             text, file: "larder.yaml", environment: ProcessEnvironment(["HOME": "/h"]))
     }
 }
+
+@Suite("Access rules that name no clients")
+struct OpenRuleWarningTests {
+    private func warnings(_ text: String) throws -> [String] {
+        try Configuration.parse(
+            text, file: "f", environment: ProcessEnvironment(["HOME": "/h"])
+        ).warnings.map(\.description).filter { $0.contains("names no clients") }
+    }
+
+    @Test("are warned of where they let in other machines")
+    func warned() throws {
+        let found = try self.warnings(
+            "listeners: [{ address: '*:3128' }, { address: '127.0.0.1:1' }]\n"
+                + "access:\n- { action: deny, methods: PUT }\n- { action: allow, methods: GET }\n")
+        #expect(
+            found == [
+                "f:4:3: access[1]: names no clients, which is everyone who can connect to *:3128, also "
+                    + "from other machines; name some, or \"*\" where that is meant"
+            ])
+    }
+
+    @Test(
+        "are not where that is said, or nobody else gets there",
+        arguments: [
+            "listeners: [{ address: '127.0.0.1:3128' }]\naccess: [{ action: allow }]\n",
+            "listeners: [{ address: 'unix:/s' }]\naccess: [{ action: allow }]\n",
+            "listeners: [{ address: '*:1' }]\naccess: [{ action: allow, clients: '*' }]\n",
+            "listeners: [{ address: '*:1' }]\naccess: [{ action: deny }]\n",
+            "listeners: [{ address: '*:1', authentication: { password-file: /u } }]\n"
+                + "access: [{ action: allow }]\n",
+        ])
+    func quiet(_ text: String) throws {
+        #expect(try self.warnings(text).isEmpty)
+    }
+}

@@ -53,6 +53,20 @@ struct ShippedFileTests {
         #expect(given == Set(paths))
     }
 
+    @Test("says of what stands in a list what it is unless given, which an example is not")
+    func examples() throws {
+        let clients = try #require(
+            SettingsTable.descriptions.first { $0.path == "access[].clients" })
+        #expect(clients.standard == "[]")
+        #expect(clients.example == "[127.0.0.0/8, ::1, unix]")
+        #expect(
+            SettingsTable.shippedFile.contains("(list of clients; unless given: []; reload)"))
+        #expect(
+            SettingsTable.descriptions.filter { $0.example != nil }.allSatisfy {
+                $0.path.contains("[]")
+            })
+    }
+
     @Test("keeps to its width")
     func width() {
         for line in SettingsTable.shippedFile.split(separator: "\n") {

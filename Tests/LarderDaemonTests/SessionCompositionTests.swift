@@ -1,5 +1,6 @@
 import Foundation
 import LarderConfig
+import LarderControl
 import LarderCredentials
 import LarderEngine
 import LarderSession
@@ -152,7 +153,7 @@ struct SessionCompositionTests {
                     + sessions.replacingOccurrences(of: "%@", with: "new"))
             let (proxy, port) = try await self.start(old, then: new)
             #expect(await self.get("/show", origin, by: port).contains("X-Session: old"))
-            #expect(try await proxy.reload().isEmpty)
+            #expect(try await proxy.reload().needingRestart.isEmpty)
             #expect(await self.get("/show", origin, by: port).contains("X-Session: new"))
             await proxy.stop(within: .zero)
         }
@@ -217,7 +218,7 @@ struct SessionCompositionTests {
                 }
             }
             #expect(await self.get("/show", origin, by: port).contains("X-Session: default"))
-            #expect(try await proxy.reload() == newer.waiting)
+            #expect(try await proxy.reload().needingRestart == newer.waiting)
             let answer = await self.get("/show", origin, by: port)
             #expect(answer.contains(newer.shows))
             #expect(!answer.contains(newer.hides))
@@ -292,7 +293,7 @@ struct SessionCompositionTests {
                     #expect(error?.description.contains("listeners[0].authentication") == true)
                     #expect(error?.description.contains(open) == true)
                 } else {
-                    #expect(try await proxy.reload().isEmpty)
+                    #expect(try await proxy.reload().needingRestart.isEmpty)
                 }
                 var statuses: [String] = []
                 for letter in ["a", "b", "c"] {

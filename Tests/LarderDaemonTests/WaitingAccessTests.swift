@@ -1,5 +1,6 @@
 import Foundation
 import LarderConfig
+import LarderControl
 import Synchronization
 import Testing
 
@@ -86,13 +87,15 @@ struct WaitingAccessTests {
             let before = try await self.status(proxy)
             #expect(before == 403)
             for _ in 0..<2 {
-                #expect(try await proxy.reload() == ["listeners[0].authentication", "access"])
+                #expect(
+                    try await proxy.reload().needingRestart
+                        == ["listeners[0].authentication", "access"])
                 #expect(try await self.status(proxy) == 403)
                 #expect(await proxy.loaded.settings.access == [AccessRule(action: .deny)])
             }
-            #expect(try await proxy.reload() == ["listeners[0].authentication"])
+            #expect(try await proxy.reload().needingRestart == ["listeners[0].authentication"])
             #expect(try await self.status(proxy) == 403)
-            #expect(try await proxy.reload() == [])
+            #expect(try await proxy.reload().needingRestart == [])
             #expect(try await self.status(proxy) == 504)
         }
     }
@@ -101,12 +104,12 @@ struct WaitingAccessTests {
     func address() async throws {
         let moved = Text(address: "127.0.0.2:0")
         try await self.withProxy([Text(), moved.open, moved, Text().open]) { proxy in
-            let waiting = try await proxy.reload()
+            let waiting = try await proxy.reload().needingRestart
             #expect(waiting == ["listeners[0].address", "access"])
             #expect(try await self.status(proxy) == 403)
-            #expect(try await proxy.reload() == ["listeners[0].address"])
+            #expect(try await proxy.reload().needingRestart == ["listeners[0].address"])
             #expect(try await self.status(proxy) == 403)
-            #expect(try await proxy.reload() == [])
+            #expect(try await proxy.reload().needingRestart == [])
             #expect(try await self.status(proxy) == 504)
         }
     }
@@ -123,7 +126,7 @@ struct WaitingAccessTests {
         ]
         try await self.withProxy(texts) { proxy in
             #expect(
-                try await proxy.reload() == [
+                try await proxy.reload().needingRestart == [
                     "cache-rules", "sessions.ephemeral.cache.store-set-cookie",
                     "sessions.ephemeral.principals",
                 ])
@@ -133,7 +136,7 @@ struct WaitingAccessTests {
                 #expect(loaded.settings.cacheRules.isEmpty == isHeld)
                 let session = try #require(loaded.settings.session(named: .ephemeral))
                 #expect(session.cache.storesSetCookie == isHeld)
-                if isHeld { #expect(try await proxy.reload() == []) }
+                if isHeld { #expect(try await proxy.reload().needingRestart == []) }
             }
         }
     }
@@ -152,7 +155,7 @@ struct WaitingAccessTests {
             for (known, unknown) in [("alice", "guest"), ("bob", "alice")] {
                 try write(known, to: self.files.passwordPath)
                 #expect(
-                    try await proxy.reload() == [
+                    try await proxy.reload().needingRestart == [
                         "listeners[0].authentication.password-file",
                         "sessions.ephemeral.principals",
                     ])
@@ -160,7 +163,7 @@ struct WaitingAccessTests {
                 #expect(try await self.status(proxy, as: unknown) == 407)
             }
             try FileManager.default.removeItem(atPath: self.files.passwordPath)
-            #expect(try await proxy.reload() == [])
+            #expect(try await proxy.reload().needingRestart == [])
             #expect(try await self.status(proxy, as: "guest") == 403)
             #expect(try await self.status(proxy, as: "bob") == 407)
         }
@@ -172,10 +175,10 @@ struct WaitingAccessTests {
         try await self.withProxy(texts) { proxy in
             let before = try await self.status(proxy, as: "alice")
             #expect(before == 403)
-            #expect(try await proxy.reload() == [])
+            #expect(try await proxy.reload().needingRestart == [])
             #expect(try await self.status(proxy, as: "alice") == 504)
             #expect(try await self.status(proxy) == 407)
-            #expect(try await proxy.reload() == ["listeners[0].authentication"])
+            #expect(try await proxy.reload().needingRestart == ["listeners[0].authentication"])
             #expect(try await self.status(proxy, as: "alice") == 403)
         }
     }

@@ -237,6 +237,16 @@ struct RejectionTests {
             #expect(scene.origin.count == 0)
             let allowed = try await scene.get("/a")
             #expect(allowed.text == "x")
+            let explained = try await scene.home.larder(
+                "explain", "--method", "DELETE", scene.origin.url("/a"), "--config",
+                scene.home.configuration)
+            #expect(
+                explained.outText.hasSuffix(
+                    "access[0] denies it to clients of this machine (settings: access): they get 403, "
+                        + "whatever is stored\n"), "\(explained.outText)")
+            let other = try await scene.home.larder(
+                "explain", scene.origin.url("/a"), "--config", scene.home.configuration)
+            #expect(!other.outText.contains("403"))
         }
     }
 
@@ -260,6 +270,21 @@ struct RejectionTests {
             #expect(scene.origin.count == 0)
             let allowed = try await scene.send("HEAD", "/a")
             #expect(allowed.status == 200)
+        }
+    }
+
+    @Test("What is never asked of an FTP server is refused with 501")
+    func ftp() async throws {
+        try await Scene.play { _ in
+            response(body: "x")
+        } _: { scene in
+            let url = "ftp://127.0.0.1:\(scene.origin.port)/a"
+            for method in ["PUT", "DELETE"] {
+                let answer = try await scene.proxy.send(method, url, body: "x")
+                #expect(answer.status == 501)
+                #expect(answer.text.contains("GET, HEAD"), "\(answer.text)")
+            }
+            #expect(scene.origin.count == 0)
         }
     }
 }
