@@ -250,7 +250,11 @@ package enum Storability {
         if Variance.varies(response.fields).contains(.any), !configuration.ignored.contains(.vary) {
             return .varyAny
         }
-        if Validation.hasValidator(response.fields), request.uri.scheme != .ftp { return nil }
+        if configuration.storesUnusable || Validation.hasValidator(response.fields),
+            request.uri.scheme != .ftp
+        {
+            return nil
+        }
         guard !directives.control.demandsValidation(of: response.fields) else {
             return .noFreshnessNoValidator
         }

@@ -8,6 +8,9 @@ import CCurl
     /// Whom libcurl asks to close sockets, to the last moment of this handle.
     private let poller: SocketPoller
 
+    /// So many connections are no bound: no machine has them, and libcurl's numbers end.
+    private static let countless = 1 << 24
+
     init(
         _ configuration: TransferConfiguration, poller: SocketPoller
     ) throws(TransferError) {
@@ -17,8 +20,9 @@ import CCurl
         }
         unsafe self.pointer = pointer
         // `ConnectionQueue` bounds those that are not shared: a few more for those that are.
-        let mostPerHost = Swift.max(0, configuration.connectionsPerHost)
-        try self.set(CURLMOPT_MAX_HOST_CONNECTIONS, mostPerHost == 0 ? 0 : mostPerHost + 4)
+        let mostPerHost = configuration.connectionsPerHost
+        let isBounded = 1..<Self.countless ~= mostPerHost
+        try self.set(CURLMOPT_MAX_HOST_CONNECTIONS, isBounded ? mostPerHost + 4 : 0)
         try self.set(
             CURLMOPT_MAX_TOTAL_CONNECTIONS,
             configuration.share(of: configuration.maximumConnections))

@@ -39,6 +39,35 @@ struct BodiesTransferTests {
         await origin.stop()
     }
 
+    @Test("show in their progress how much is sent, and are not over before the answer (§3.1)")
+    func progress() async throws {
+        let goesOn = Event(false)
+        let origin = try await ScriptedOrigin.start { connection in
+            _ = try await connection.request()
+            try await goesOn.wait(for: "a look at the progress") { $0 }
+            try await connection.send(response(body: "thanks"))
+        }
+        let recorder = DownloadRecorder()
+        let session = URLSession.plain(recorder)
+        let task = session.uploadTask(
+            with: try self.request(origin.url("/up"), "POST"), from: Data(pattern(300_000)))
+        let all = Progress(totalUnitCount: 1)
+        all.addChild(task.progress, withPendingUnitCount: 1)
+        task.resume()
+        try await recorder.heard.wait(for: "the content to be sent") {
+            $0.written.last?.1 == 300_000
+        }
+        #expect(task.progress.completedUnitCount == 300_000)
+        #expect(task.progress.totalUnitCount == 300_001)
+        #expect(!task.progress.isFinished && all.fractionCompleted > 0.99)
+        goesOn.change { $0 = true }
+        #expect(try await recorder.completion().error == nil)
+        #expect(task.progress.isFinished && all.isFinished)
+        #expect(task.progress.completedUnitCount == 300_006)
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("send a file, whose type is said (FOUNDATION-GAPS: none is)")
     func file() async throws {
         let origin = try await ScriptedOrigin.answering { _ in response(body: "thanks") }

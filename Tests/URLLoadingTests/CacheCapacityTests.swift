@@ -49,6 +49,18 @@ struct CacheCapacityTests {
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
+    @Test("of any number are as large as can be, and kept on disk")
+    func unlimited() async throws {
+        let directory = CacheDirectory()
+        let cache = URLCache(
+            memoryCapacity: 0, diskCapacity: .max, diskPath: directory.path)
+        let text = "http://origin.example/"
+        let request = try cacheRequest(text)
+        cache.storeCachedResponse(try cachedText("kept", for: text), for: request)
+        #expect(cache.cachedResponse(for: request)?.text == "kept")
+        #expect(cache.currentDiskUsage > 0)
+    }
+
     @Test("may change while sessions load, whose answers are whole")
     func loading() async throws {
         let body = String(repeating: "x", count: 40_000)

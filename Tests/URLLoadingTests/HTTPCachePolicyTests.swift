@@ -110,6 +110,40 @@ struct HTTPCachePolicyTests {
         await origin.stop()
     }
 
+    @Test(
+        "answer with what nothing but they could use: neither freshness nor a validator (§4.3, §8.4)",
+        arguments: [nil, "Cache-Control: no-cache", "Cache-Control: max-age=0, must-revalidate"])
+    func unusable(_ line: String?) async throws {
+        let lines = [line, "Content-Length: 5"].compactMap(\.self).joined(separator: "\r\n")
+        let origin = try await ScriptedOrigin.answering { _ in
+            "HTTP/1.1 200 OK\r\n\(lines)\r\n\r\nhello"
+        }
+        let engine = SessionEngine(.ephemeral)
+        _ = try await engine.heard(self.request(origin.url("/")))
+        let second = try await engine.heard(self.request(origin.url("/")))
+        #expect(second.answer?.isFromCache == false)
+        for policy in [
+            NSURLRequest.CachePolicy.returnCacheDataElseLoad, .returnCacheDataDontLoad,
+        ] {
+            let offline = try await engine.heard(self.request(origin.url("/"), policy))
+            #expect(offline.text == "hello")
+            #expect(offline.answer?.isFromCache == true)
+        }
+        #expect(origin.count == 2)
+        await origin.stop()
+    }
+
+    @Test("store nothing of a response that forbids it")
+    func forbidden() async throws {
+        let origin = try await self.origin(cache: "no-store")
+        let engine = SessionEngine(.ephemeral)
+        _ = try await engine.heard(self.request(origin.url("/")))
+        let offline = try await engine.heard(
+            self.request(origin.url("/"), .returnCacheDataDontLoad))
+        #expect(offline.error?.code == .resourceUnavailable)
+        await origin.stop()
+    }
+
     @Test("load what is not stored under ElseLoad, and fail with -1008 under DontLoad")
     func absent() async throws {
         let origin = try await self.origin()

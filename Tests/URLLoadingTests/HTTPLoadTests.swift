@@ -130,6 +130,19 @@ struct HTTPLoadTests {
         #expect(body.reads.value == 0)
     }
 
+    @Test(
+        "goes on with any number of connections to a host (§2)", arguments: [.max, .max - 4, 0, -1])
+    func connections(_ number: Int) async throws {
+        let origin = try await ScriptedOrigin.answering { _ in response(body: "hello") }
+        let settings = URLSessionConfiguration.ephemeral
+        settings.httpMaximumConnectionsPerHost = number
+        let session = URLSession(configuration: settings)
+        let (data, _) = try await session.data(from: .of(origin.url("/")))
+        #expect(data == Data("hello".utf8))
+        session.invalidateAndCancel()
+        await origin.stop()
+    }
+
     @Test("fails with a code where nobody listens (§13)")
     func refused() async throws {
         // No port that the system gives to those who ask for any; nobody has served it for decades.
@@ -137,7 +150,10 @@ struct HTTPLoadTests {
         let heard = try await SessionEngine(.ephemeral).heard(url)
         #expect(heard.error?.code == .cannotConnectToHost)
         #expect(heard.error?.failingURL?.absoluteString == url)
-        #expect(heard.error?.userInfo[NSUnderlyingErrorKey] != nil)
+        let beneath = heard.error?.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(beneath?.domain == NSPOSIXErrorDomain)
+        #expect(beneath?.code == Int(POSIXErrorCode.ECONNREFUSED.rawValue))
+        #expect(beneath?.localizedDescription.isEmpty == false)
     }
 
     @Test("fails with a code where the response is none (§13)")

@@ -196,8 +196,12 @@ struct WebSocketTaskTests {
         let task = session.webSocketTask(with: try Self.url(origin), protocols: ["one", "two"])
         task.resume()
         #expect(Self.text(try await task.receive()) == "hello")
-        await #expect(throws: URLError(.networkConnectionLost)) { try await task.receive() }
+        let lost = await #expect(throws: URLError.self) { try await task.receive() }
+        #expect(lost?.code == .networkConnectionLost)
+        #expect(lost?.failingURL == (try Self.url(origin)))
         try await delegate.completion()
+        let late = await #expect(throws: URLError.self) { try await task.receive() }
+        #expect(late?.failingURL == lost?.failingURL)
         #expect(
             delegate.messages.value
                 == ["created", "open two", "close 1000 done", "metrics", "complete"])
@@ -248,7 +252,8 @@ struct WebSocketTaskTests {
             if request.target == "/" {
                 try await connection.send(
                     response(
-                        "302 Found", "Location: /next", "Set-Cookie: crumb=1", "Connection: close"))
+                        "302 Found", "Location: WS://\(request["Host"] ?? "")/next",
+                        "Set-Cookie: crumb=1", "Connection: close"))
             } else if request["Authorization"] == nil {
                 try await connection.send(
                     response(

@@ -24,8 +24,13 @@ final class CachedResponses: Sendable {
             report: DiskNotices.cache(directory ?? ""))
     }
 
-    /// A capacity that is no number of bytes is none.
-    private static func bytes(_ capacity: Int) -> ByteCount { ByteCount(UInt64(max(0, capacity))) }
+    /// A capacity that is no number of bytes is none, and one beyond what can be mapped that.
+    private static func bytes(_ capacity: Int) -> ByteCount {
+        ByteCount(UInt64(min(max(0, capacity), Self.largest)))
+    }
+
+    /// 64 TiB, half of what a process has addresses for.
+    private static let largest = 1 << 46
 
     // MARK: Capacities
 
@@ -159,6 +164,19 @@ final class CachedResponses: Sendable {
     }
 }
 
+/// The user's home.
+enum HomeDirectory {
+    /// What `HOME` says, as the XDG base directory specification has it, else the user database; nil where
+    /// neither has one.
+    ///
+    /// `NSHomeDirectory()` looks into the database alone.
+    static var path: String? {
+        let said = ProcessInfo.processInfo.environment["HOME"] ?? ""
+        let home = said.hasPrefix("/") ? said : NSHomeDirectory()
+        return home.hasPrefix("/") ? home : nil
+    }
+}
+
 /// Where the caches of programs lie that name no place.
 enum CachePlaces {
     /// `$XDG_CACHE_HOME/<program>/URLCache`; nil where the user has no home.
@@ -167,8 +185,7 @@ enum CachePlaces {
         var caches = environment["XDG_CACHE_HOME"] ?? ""
         if !caches.hasPrefix("/") {
             // The XDG base directory specification: a relative path is to be ignored.
-            let home = NSHomeDirectory()
-            guard home.hasPrefix("/") else { return nil }
+            guard let home = HomeDirectory.path else { return nil }
             caches = home + "/.cache"
         }
         return "\(caches)/\(self.program)/URLCache"

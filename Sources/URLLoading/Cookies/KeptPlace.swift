@@ -56,7 +56,7 @@ enum KeptPlace {
     /// The program's directory.
     private static func directory(keeping kind: Kind) -> String {
         let data = ProcessInfo.processInfo.environment["XDG_DATA_HOME"] ?? ""
-        let base = data.hasPrefix("/") ? data : "\(NSHomeDirectory())/.local/share"
+        let base = data.hasPrefix("/") ? data : "\(HomeDirectory.path ?? "")/.local/share"
         return "\(base)/\(self.application(keeping: kind))"
     }
 

@@ -112,6 +112,13 @@ public protocol URLAuthenticationChallengeSender: NSObjectProtocol, Sendable {
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge)
 }
 
+extension URLAuthenticationChallengeSender {
+    /// For a sender without it, which is optional: nothing happens.
+    public func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+    /// For a sender without it, which is optional: nothing happens.
+    public func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}
+
 /// The sender of a session's challenges: their answer is the call of a completion handler.
 final class UnheardSender: NSObject, URLAuthenticationChallengeSender {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}

@@ -77,6 +77,8 @@ extension SessionConfiguration {
             kind: .private, honoursStaleWhileRevalidate: false, storesPost: false)
         policy.honoursNoVarySearch = false
         policy.storesParts = false
+        // For `returnCacheDataElseLoad`, be it years later.
+        policy.storesUnusable = true
         policy.storesDecoded = true
         var configuration = SessionConfiguration(
             name: "url-loading", policy: policy, window: .kibibytes(512),

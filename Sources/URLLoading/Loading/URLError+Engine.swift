@@ -41,7 +41,7 @@ extension URLError {
         // was suspended meanwhile begins anew for it.
         self.init(
             lacksRoute && code != .timedOut ? .notConnectedToInternet : code,
-            userInfo: [NSUnderlyingErrorKey: failure as any Error])
+            userInfo: [NSUnderlyingErrorKey: NSError(failure)])
     }
 
     private static func code(of failure: UpstreamFailure, _ trust: LoadTrust) -> URLError.Code {
@@ -115,6 +115,29 @@ extension URLError {
         case .notYetValid: .serverCertificateNotYetValid
         case .unknownRoot: .serverCertificateHasUnknownRoot
         case .wrongHost, .revoked, .untrusted, nil: .serverCertificateUntrusted
+        }
+    }
+}
+
+extension NSError {
+    /// What is beneath an error of a task: the system's own where that is known, as programs look for it.
+    fileprivate convenience init(_ failure: UpstreamFailure) {
+        let system = failure.systemCode
+        self.init(
+            domain: system == nil ? "URLLoading" : NSPOSIXErrorDomain,
+            code: system.map { Int($0.rawValue) } ?? 0,
+            userInfo: [NSLocalizedDescriptionKey: failure.detail])
+    }
+}
+
+extension UpstreamFailure {
+    fileprivate var systemCode: POSIXErrorCode? {
+        switch self.kind {
+        case .connectionRefused: .ECONNREFUSED
+        case .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout: .ETIMEDOUT
+        case .connectionTerminated: .ECONNRESET
+        case .destinationIPUnroutable: .EHOSTUNREACH
+        default: nil
         }
     }
 }

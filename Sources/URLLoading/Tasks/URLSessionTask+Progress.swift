@@ -107,7 +107,8 @@ final class PausingProgress: Progress, @unchecked Sendable {
 struct TaskProgress: Equatable {
     /// In the order in which a task's are made.
     var number: Int
-    /// Of both bodies; -1 where the length of one is not known.
+    /// Of both bodies; -1 where the length of one is not known, but for the response to a request with
+    /// content: that counts as one more than has come of it.
     ///
     /// When the task is over, what it was, or what was transferred.
     var total: Int64
@@ -133,8 +134,12 @@ struct TaskProgress: Equatable {
         let sent = self.known(state.expectedToSend, or: state.clientExpectsToSend)
         // Nothing is known of a response that has not come, unless the program says so.
         let expected = state.response == nil ? -1 : state.expectedToReceive
-        let received = self.known(expected, or: state.clientExpectsToReceive)
-        guard let sent, let received else { return nil }
+        guard let sent else { return nil }
+        // Who uploads looks at what is sent; and it is not over before the answer is.
+        let received =
+            self.known(expected, or: state.clientExpectsToReceive)
+            ?? (sent > 0 && state.received < .max ? state.received + 1 : nil)
+        guard let received else { return nil }
         let (sum, overflow) = sent.addingReportingOverflow(received)
         return overflow ? nil : sum
     }

@@ -110,13 +110,24 @@ struct WebSocketHandshake: Sendable {
         return cookies.whenKept(kept)
     }
 
+    /// A redirection to a WebSocket's URL as one to the URL that is asked for it (RFC 6455 §4.1).
+    private static func inHTTP(_ head: ResponseHead) -> ResponseHead {
+        guard let place = head.fields.string("Location") else { return head }
+        var head = head
+        for (scheme, plain) in [("ws://", "http://"), ("wss://", "https://")]
+        where place.lowercased().hasPrefix(scheme) {
+            head.fields.set("Location", plain + place.dropFirst(scheme.count))
+        }
+        return head
+    }
+
     /// The request that a redirection leads to, as a WebSocket's; nil: it is none that is followed.
     func redirection(_ head: ResponseHead, of request: URLRequest) -> URLRequest? {
         var plain = request
         plain.url = URL(string: self.uri.description)
         guard
             case .follow(var next, _) = Redirect.judge(
-                head, to: plain, number: 0, hasContent: false),
+                Self.inHTTP(head), to: plain, number: 0, hasContent: false),
             let target = next.url,
             var parts = URLComponents(url: target, resolvingAgainstBaseURL: true)
         else { return nil }

@@ -138,7 +138,10 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
         purpose?.failed(error)
     }
 
-    func finished() { self.failed(URLError(.networkConnectionLost)) }
+    func finished() {
+        self.failed(URLError(.networkConnectionLost).completed(for: self.order.request.url))
+    }
+
     func readClosed() {}
     func writeClosed() {}
     func counted(received: Int, sent: Int) {}
@@ -337,7 +340,8 @@ final class WebSocketLoad: Load, StreamOwner, @unchecked Sendable {
     ) {
         self.queue.async {
             guard !self.isOver, self.closing == nil else {
-                return done(URLError(.networkConnectionLost))
+                return done(
+                    URLError(.networkConnectionLost).completed(for: self.order.request.url))
             }
             self.write(opcode, payload, done)
         }

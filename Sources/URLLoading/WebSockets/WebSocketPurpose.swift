@@ -243,7 +243,10 @@ final class WebSocketPurpose: TaskPurpose {
     }
 
     func complete(_ task: URLSessionTask, of session: URLSession?, with error: (any Error)?) {
-        let reason = error ?? URLError(.networkConnectionLost)
+        let reason =
+            error
+            ?? URLError(.networkConnectionLost).completed(
+                for: (task.currentRequest ?? task.originalRequest)?.url)
         let left = self.state.withLock { state in
             state.end = reason
             state.load = nil
