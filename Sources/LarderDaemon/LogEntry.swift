@@ -1,4 +1,5 @@
 package import LarderHTTP
+import LarderPolicy
 
 /// One exchange, as the access log tells it.
 ///
@@ -19,7 +20,7 @@ package struct AccessLogEntry: Sendable, Equatable {
         case staleHit
         /// A stored response stood in for the origin, which failed or gave no answer.
         case standIn
-        /// `only-if-cached`, and there was nothing.
+        /// `only-if-cached`, or the offline mode, and there was nothing.
         case onlyIfCachedMiss
         case bypass
         case tunnel
@@ -108,8 +109,13 @@ extension AccessLogEntry.Outcome {
             }
         } else if status.forward == .bypass {
             self = .bypass
+        } else if status.forward != nil {
+            self = .miss
         } else {
-            self = status.forward == nil ? .own : .miss
+            let asksNobody = [PolicyReason.onlyIfCached, .returnCacheDontLoad].contains {
+                $0.rawValue == status.detail
+            }
+            self = asksNobody ? .onlyIfCachedMiss : .own
         }
     }
 }

@@ -21,7 +21,8 @@ package struct FreshnessArithmetic: Sendable, Equatable {
         return FreshnessArithmetic(
             freshness: freshness,
             lifetimeSource: self.words(for: freshness, head, directives, configuration),
-            lifetimeSection: freshness.source.section, requestTime: head.requestTime,
+            lifetimeSection: self.section(of: freshness.source, head, configuration),
+            requestTime: head.requestTime,
             responseTime: head.responseTime, now: now, age: AgeArithmetic.of(head, at: now))
     }
 
@@ -43,12 +44,30 @@ package struct FreshnessArithmetic: Sendable, Equatable {
             return "\(percent) % of Date less Last-Modified, at most "
                 + "\(configuration.heuristicMaximum.inSeconds) s"
         case .ruleMinimum, .ruleMaximum, .ruleLifetime:
-            guard let rule = configuration.rule else { return freshness.source.rawValue }
-            let place = rule.place.isEmpty ? "" : " (\(rule.place))"
-            return "cache rule \"\(rule.name)\"\(place), \(freshness.source.rawValue)"
+            return self.words(for: configuration.rule, freshness.source.rawValue)
+        case .negative where self.isByRule(head, configuration):
+            return self.words(for: configuration.rule, "negative for status \(head.status)")
         case .negative: return "freshness.negative for status \(head.status)"
         case .none: return "nothing gives one"
         }
+    }
+
+    private static func words(for rule: CacheRule?, _ what: String) -> String {
+        guard let rule else { return what }
+        let place = rule.place.isEmpty ? "" : " (\(rule.place))"
+        return "cache rule \"\(rule.name)\"\(place), \(what)"
+    }
+
+    private static func section(
+        of source: LifetimeSource, _ head: StoredHead, _ configuration: PolicyConfiguration
+    ) -> String {
+        source == .negative && self.isByRule(head, configuration)
+            ? PolicyReason.ruleLifetime.section : source.section
+    }
+
+    /// Whether a cache rule says for how long an error is kept, and not the session.
+    private static func isByRule(_ head: StoredHead, _ configuration: PolicyConfiguration) -> Bool {
+        configuration.rule?.negative.contains { $0.speaks(of: head.status) } ?? false
     }
 }
 

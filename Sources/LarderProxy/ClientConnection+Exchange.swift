@@ -90,6 +90,7 @@ extension ClientConnection {
         self.exchange?.handle = nil
         self.exchange?.cacheStatus = failure.cacheStatus
         self.exchange?.acts = failure.acts
+        if let origin = failure.origin { self.exchange?.origin = origin }
         self.respond(OwnAnswer(failure), failure: failure.detail)
         self.settleUnlessAdvancing()
     }

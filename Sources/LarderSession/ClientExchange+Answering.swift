@@ -129,6 +129,9 @@ extension ClientExchange: FillingWaiter {
         failure.cacheStatus.forward = forward
         failure.cacheStatus.collapsed = !leads
         failure.cacheStatus.detail = asked?.rawValue
+        if failure.party == .origin, let upstream = failure.upstream, upstream.kind.isBehindName {
+            failure.origin = upstream.hop ?? NextHop(of: self.request.uri)
+        }
         if failure.party != .client, failure.nextHop == nil {
             failure.nextHop = self.request.uri.host
         }

@@ -153,6 +153,10 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     package var cacheStatus: CacheStatus
     /// The host that was asked (RFC 9209 §2.1.2); nil where none was.
     package var nextHop: String?
+    /// Whom the request was sent to, or was to be; for the log.
+    ///
+    /// nil: nobody, or it was not found.
+    package var origin: NextHop?
     /// What the session did by itself before it failed, in order; for the log.
     package var acts: [SessionAct] = []
     /// The upstream's own, where it failed.

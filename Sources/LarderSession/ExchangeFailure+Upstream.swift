@@ -36,3 +36,13 @@ extension ExchangeFailure {
         kind.errorType.recommendedStatus ?? StatusCode(400)
     }
 }
+
+extension UpstreamFailure.Kind {
+    /// Whether it came of a server that had been found.
+    var isBehindName: Bool {
+        switch self {
+        case .dnsError, .dnsTimeout, .destinationNotFound: false
+        default: true
+        }
+    }
+}

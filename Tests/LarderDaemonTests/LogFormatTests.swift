@@ -199,6 +199,8 @@ struct LogFormatTests {
             (CacheStatus(forward: .stale), .miss),
             (CacheStatus(forward: .uriMiss, collapsed: true), .collapsed),
             (CacheStatus(forward: .bypass), .bypass), (CacheStatus(), .own),
+            (CacheStatus(detail: "only-if-cached"), .onlyIfCachedMiss),
+            (CacheStatus(detail: "return-cache-dont-load"), .onlyIfCachedMiss),
         ])
     func outcome(_ status: CacheStatus, _ expected: AccessLogEntry.Outcome) {
         #expect(AccessLogEntry.Outcome(status, fromMemory: false) == expected)

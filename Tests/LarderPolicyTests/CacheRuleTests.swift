@@ -205,6 +205,16 @@ struct CacheRuleTests {
         configuration = configuration.resolved(for: uri())
         #expect(lifetime(410) == .seconds(1))
         #expect(lifetime(404) == .seconds(9))
+        // What is told of it is where it is written.
+        func told(_ status: UInt16) -> FreshnessArithmetic {
+            FreshnessArithmetic.of(
+                stored("X: y", status: status), at: t0, configuration: configuration)
+        }
+        #expect(told(404).lifetimeSource == "freshness.negative for status 404")
+        #expect(told(404).lifetimeSection == "setting freshness.negative")
+        #expect(told(410).lifetimeSource.hasPrefix("cache rule \""))
+        #expect(told(410).lifetimeSource.hasSuffix(", negative for status 410"))
+        #expect(told(410).lifetimeSection == "setting cache-rules")
     }
 
     @Test(

@@ -257,7 +257,7 @@ struct DaemonTests {
                         : response("200 OK", "ETag: \"a\"", "Connection: close", body: "x"))
             }
             let proxy = try await home.serve()
-            let url = origin.url("/a")
+            let (url, other) = (origin.url("/a"), origin.url("/b"))
             #expect(try await proxy.get(url).text == "x")
             _ = try await proxy.getStored(url)
             let now = "Cache-Control: max-age=0"
@@ -266,6 +266,9 @@ struct DaemonTests {
             _ = try await proxy.getStored(url)
             await origin.stop()
             #expect(try await proxy.get(url, now).text == "x")
+            #expect(try await proxy.get(other).status == 502)
+            let only = "Cache-Control: only-if-cached"
+            #expect(try await proxy.get(other, only).status == 504)
             #expect(try await proxy.stop().status == 0)
             let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
             let told = lines.map { $0.split(separator: " ") }.filter { !$0[3].contains("HIT") }
@@ -275,6 +278,7 @@ struct DaemonTests {
                     "TCP_REFRESH_UNMODIFIED/200 HIER_DIRECT/127.0.0.1",
                     "TCP_REFRESH_MODIFIED/200 HIER_DIRECT/127.0.0.1",
                     "TCP_REFRESH_FAIL_OLD/200 HIER_DIRECT/127.0.0.1",
+                    "TCP_MISS/502 HIER_DIRECT/127.0.0.1", "TCP_OFFLINE_MISS/504 HIER_NONE/-",
                 ])
         }
     }
