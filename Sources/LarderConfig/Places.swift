@@ -136,11 +136,11 @@ package struct ProcessEnvironment: Sendable {
     private var homeDirectory: String? { self.directory("HOME") ?? self.home }
 
     /// Where `XDG_RUNTIME_DIR` leads for the user's own sessions, for a process that has no such variable:
-    /// cron and su(1) start programs without it.
+    /// cron starts programs without it.
     ///
     /// nil where it is set, and for who has another home directory than the user.
     var usualRuntimeDirectory: String? {
-        guard self.variables["XDG_RUNTIME_DIR"] == nil, let uid, let home,
+        guard self.directory("XDG_RUNTIME_DIR") == nil, let uid, let home,
             self.homeDirectory == home
         else { return nil }
         return "/run/user/\(uid)/larder"

@@ -149,8 +149,8 @@ extension SettingsTable {
             "control.socket", \.controlSocket, absent: "automatic",
             """
             The Unix socket through which larder cache and others reach the running proxy. automatic \
-            is a name of its own for each configuration file, in $XDG_RUNTIME_DIR/larder, or for a \
-            system service in /run/larder.
+            is a name of its own for each configuration file, in $XDG_RUNTIME_DIR/larder, or \
+            beside the cache where there is no such variable; for a system service in /run/larder.
             """),
     ]
 }

@@ -46,8 +46,8 @@ package struct PolicyConfiguration: Sendable, Equatable {
     /// Answer requests whose query differs only as `No-Vary-Search` allows
     /// (draft-ietf-httpbis-no-vary-search).
     package var honoursNoVarySearch = true
-    /// Store what has neither freshness nor a validator, and could answer no request by HTTP's rules
-    /// alone: a request's cache policy may use whatever is stored.
+    /// Store what is successful and has neither freshness nor a validator, and could answer no request by
+    /// HTTP's rules alone: a request's cache policy may use whatever is stored.
     package var storesUnusable = false
     /// Store the parts of a representation that come.
     package var storesParts = true

@@ -250,9 +250,8 @@ package enum Storability {
         if Variance.varies(response.fields).contains(.any), !configuration.ignored.contains(.vary) {
             return .varyAny
         }
-        if configuration.storesUnusable || Validation.hasValidator(response.fields),
-            request.uri.scheme != .ftp
-        {
+        let isKept = configuration.storesUnusable && response.status.isSuccessful
+        if isKept || Validation.hasValidator(response.fields), request.uri.scheme != .ftp {
             return nil
         }
         guard !directives.control.demandsValidation(of: response.fields) else {

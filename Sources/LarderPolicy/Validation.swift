@@ -70,15 +70,25 @@ package enum Validation {
         head.extent == nil && !head.fields.has(.setCookie)
     }
 
-    /// Whether a response is not coded that might be for this request.
+    /// Whether it could answer by what a 304 says: not where its head allows a site to read it, and the 304,
+    /// as of some servers, leaves out which one it is now.
+    private static func mayAnswer(_ head: StoredHead, by notModified: ResponseHead) -> Bool {
+        let allowed = FieldName("Access-Control-Allow-Origin")
+        return self.mayAnswer(head)
+            && !(Variance.depends(head, on: FieldName("Origin")) && head.fields.contains(allowed)
+                && !notModified.fields.contains(allowed))
+    }
+
+    /// Whether a response is not coded, as whoever asked for it took no codings, and might be for this
+    /// request.
     ///
     /// Servers judge conditions before they code what they send: a tag of what is not coded would bring a
     /// 304, and the client would get more bytes than without the cache.
     private static func lacksCoding(_ head: StoredHead, for request: Request) -> Bool {
-        let name = FieldName(.acceptEncoding)
-        return request.fields.has(.acceptEncoding) && !head.fields.has(.contentEncoding)
-            && Variance.depends(head, on: name)
-            && !Variance.matches(.field(name), head, request, semantic: false)
+        request.fields.has(.acceptEncoding) && !head.fields.has(.contentEncoding)
+            && Variance.depends(head, on: FieldName(.acceptEncoding))
+            && VaryingValue.takesCodings(request.fields)
+            && !VaryingValue.takesCodings(head.varyingFields)
     }
 
     private static func newestFirst(_ indices: [Int], _ candidates: [StoredHead]) -> [Int] {
@@ -170,7 +180,7 @@ package enum Validation {
         let modified = self.lastModified(notModified.fields)
         if let tag, !tag.isWeak {
             let same = candidates.indices.filter {
-                (matching.contains($0) || self.mayAnswer(candidates[$0]))
+                (matching.contains($0) || self.mayAnswer(candidates[$0], by: notModified))
                     && EntityTag(of: candidates[$0].fields)?.matchesStrongly(tag) ?? false
             }
             if !same.isEmpty { return same }

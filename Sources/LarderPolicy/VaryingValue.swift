@@ -42,6 +42,15 @@ enum VaryingValue {
         return languages[0].spells(best.name)
     }
 
+    /// Whether a request takes its answer with a content coding.
+    static func takesCodings(_ fields: Fields) -> Bool {
+        let name = FieldName(.acceptEncoding)
+        let preferences = Preference.list(self.members(fields.values(name)), of: name)
+        // What nobody can read may say so.
+        guard let preferences else { return fields.has(.acceptEncoding) }
+        return preferences.contains { $0.name != "identity" && $0.weight > 0 }
+    }
+
     /// Fields whose value is one thing: a comma in it separates nothing, so they are compared as
     /// they stand.
     private static func isSingleton(_ name: FieldName) -> Bool {

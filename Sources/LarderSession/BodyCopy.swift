@@ -32,13 +32,16 @@ final class BodyCopy: ObjectSinkObserver {
     private static let window: UInt64 = 262_144
 
     private let length: UInt64
+    private let isWhole: Bool
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - length: of what is copied, in bytes.
+    ///   - isWhole: it is a whole body, whose trailers go along.
     ///   - end: called once, on any thread, with what became of the sink.
-    init(length: UInt64, end: @escaping @Sendable (SinkOutcome) -> Void) {
+    init(length: UInt64, isWhole: Bool, end: @escaping @Sendable (SinkOutcome) -> Void) {
         self.length = length
+        self.isWhole = isWhole
         self.state = Mutex(State(end: end))
     }
 
@@ -92,12 +95,13 @@ final class BodyCopy: ObjectSinkObserver {
             self.state.withLock { $0.given &+= UInt64(piece.readableBytes) }
             sink.write(piece)
         case .pending: self.state.withLock { $0.isPending = true }
-        case .end:
-            let isWhole = self.state.withLock { state in
+        case .end(let trailers):
+            let isAll = self.state.withLock { state in
                 state.source = nil
                 return state.given == self.length
             }
-            if isWhole { sink.commit(trailers: Fields()) } else { sink.abandon() }
+            guard isAll else { return sink.abandon() }
+            sink.commit(trailers: self.isWhole ? trailers : Fields())
         case .failed:
             self.state.withLock { $0.source = nil }
             sink.abandon()

@@ -26,8 +26,9 @@ extension ExchangeFailure {
     }
 
     private static func status(of failure: UpstreamFailure) -> StatusCode {
-        // What no origin of the kind is ever asked (RFC 9110 §15.6.2).
-        if failure.party == .client, failure.cause == .unsupported { return StatusCode(501) }
+        // What no server of the scheme is ever asked (RFC 9110 §15.6.2).
+        let isAskedOfNone = failure.kind == .proxyConfigurationError && failure.party == .client
+        if isAskedOfNone, failure.cause == .unsupported { return StatusCode(501) }
         return Self.status(of: failure.kind)
     }
 

@@ -84,11 +84,13 @@ extension Fetch {
             }
         }
         guard let chosen else { return }
-        if let variant { self.storeVariant(variant, now: now) }
+        let copy = variant.flatMap { self.storeVariant($0, now: now) }
         self.settle(
             Filling.Stored(
                 object: chosen, own: own, isValidated: true, status: head.status, reason: reason,
                 origin: origin))
+        // Who waits comes first.
+        copy?()
     }
 
     /// Whether it is whole, or all of it that is asked for.

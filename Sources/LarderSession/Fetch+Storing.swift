@@ -126,19 +126,22 @@ extension Fetch {
     /// Stores what a 304 says that another variant's content is, too, as the answer to this request
     /// (RFC 9111 §4.1): the next one like it is a hit.
     ///
-    /// The content is copied: the two may be updated, and removed, apart.
+    /// The content is copied: the two may be updated, and removed, apart. Not where it is long: a request
+    /// that costs its client nothing would have it written anew each time.
     ///
     /// - Parameter object: the other variant, with the head of this one.
-    func storeVariant(_ object: StoredObject, now: Timestamp) {
+    /// - Returns: what copies the content; nil: nothing is stored.
+    func storeVariant(_ object: StoredObject, now: Timestamp) -> (() -> Void)? {
         let request = self.answered(self.order.request)
         // What a door decides about, it is shown as a response.
-        guard self.order.gate == nil, !self.state.withLock({ $0.connection.isForThisClient }),
+        guard object.bodyLength <= Self.longestCopy, self.order.gate == nil,
+            !self.state.withLock({ $0.connection.isForThisClient }),
             Storability.judge(
                 request: request,
                 response: ResponseHead(status: object.head.status, fields: object.head.fields),
                 bodyLength: .known(object.bodyLength), now: now, configuration: self.policy)
                 == .storable
-        else { return }
+        else { return nil }
         let (key, head) = Storability.place(
             object.head, for: self.order.request, partition: self.session.partition,
             lookedUp: self.order.key, configuration: self.policy)
@@ -149,7 +152,7 @@ extension Fetch {
             session.storings.end(storing)
             storing.release()
         }
-        let copy = BodyCopy(length: object.bodyLength) { outcome in
+        let copy = BodyCopy(length: object.bodyLength, isWhole: true) { outcome in
             switch outcome {
             case .visible: session.live.stored.add()
             case .abandoned: session.live.storesAbandoned.add()
@@ -160,9 +163,15 @@ extension Fetch {
             head, for: key, length: object.bodyLength,
             replacing: self.replaced(by: head, under: key, among: self.order.stored),
             begun: removals, observer: copy)
-        guard let sink else { return end() }
-        copy.begin(from: object.body.reader(range: 0..<object.bodyLength), into: sink)
+        guard let sink else {
+            end()
+            return nil
+        }
+        return { copy.begin(from: object.body.reader(range: 0..<object.bodyLength), into: sink) }
     }
+
+    /// Bytes of a content that is copied for another variant.
+    private static let longestCopy: UInt64 = 16 << 20
 
     /// Whether a door lets nothing in that is like this response, storable as it is.
     ///
@@ -205,7 +214,9 @@ extension Fetch {
     func refusal(of length: UInt64?) -> PolicyReason? {
         // What it heard while it asked was counted there.
         if let turnedAway = self.state.withLock({ $0.turnedAway }) { return turnedAway }
-        guard let length, length > self.session.store.largestBody else { return nil }
+        let largest = self.session.store.largestBody
+        // Where there is no room for anything, that is no matter of length.
+        guard let length, largest > 0, length > largest else { return nil }
         self.session.live.storesAbandoned.add()
         self.session.live.reasons.add(.tooLarge)
         return .tooLarge

@@ -121,7 +121,7 @@ final class PartMerge: Sendable {
         }
         guard let copy else { return }
         guard let stretch else { return self.drop(copy.other) }
-        let bytes = BodyCopy(length: stretch.length) { self.copied($0, copy) }
+        let bytes = BodyCopy(length: stretch.length, isWhole: false) { self.copied($0, copy) }
         let sink = self.session.store.extend(
             copy.target.id, of: copy.target.key, at: stretch.lowerBound, length: stretch.length,
             completeLength: copy.target.head.extent?.completeLength

@@ -126,8 +126,19 @@ extension String {
 extension [AccessRule] {
     /// What denies a request to clients of this machine, whichever way they come; nil where they may ask.
     ///
-    /// For a name: what it leads to is found out when a connection is made.
+    /// For a name: what it leads to is found out when a connection is made. nil, too, where rules let in who
+    /// proves to be somebody, or is somebody on this machine: who asks here is neither.
     fileprivate func denial(of request: Request) -> String? {
+        let letsInByName = self.contains { rule in
+            rule.action == .allow
+                && rule.clients.contains { client in
+                    switch client {
+                    case .user, .uid: true
+                    case .anyone, .unix, .block: false
+                    }
+                }
+        }
+        if letsInByName { return nil }
         let judge = AccessJudge(self)
         var denial: String?
         for address in [IPAddress("127.0.0.1"), IPAddress("::1"), nil] {

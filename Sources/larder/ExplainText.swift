@@ -22,7 +22,8 @@ enum ExplainText {
     /// What of the configuration's access rules speaks.
     static func denial(_ rule: String) -> String {
         Printable.text(
-            "\(rule) clients of this machine (settings: access): they get 403, whatever is stored")
+            "\(rule) clients by way of loopback or a Unix socket (settings: access): they get 403, whatever "
+                + "is stored")
     }
 
     /// Who is not let there.

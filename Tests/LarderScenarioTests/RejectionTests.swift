@@ -242,8 +242,8 @@ struct RejectionTests {
                 scene.home.configuration)
             #expect(
                 explained.outText.hasSuffix(
-                    "access[0] denies it to clients of this machine (settings: access): they get 403, "
-                        + "whatever is stored\n"), "\(explained.outText)")
+                    "access[0] denies it to clients by way of loopback or a Unix socket (settings: "
+                        + "access): they get 403, whatever is stored\n"), "\(explained.outText)")
             let other = try await scene.home.larder(
                 "explain", scene.origin.url("/a"), "--config", scene.home.configuration)
             #expect(!other.outText.contains("403"))

@@ -72,4 +72,22 @@ struct OtherVariantTests {
         #expect(client.wholeBody == "hello")
         #expect(bench.upstream.fetches.count == 3)
     }
+
+    @Test("is not, where the 304 leaves out whom its head allows to read it")
+    func otherSite() {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append("Vary", "Origin")
+        fields.append("Access-Control-Allow-Origin", "http://a")
+        bench.perform("/", ["Origin": "http://a"])
+        bench.upstream.fetches[0].answer(200, fields, "one")
+        let client = bench.perform("/", ["Origin": "http://b"]).client
+        bench.upstream.fetches[1].answer(304, ["ETag": "\"a\""])
+        #expect(client.answer == nil)
+        let again = bench.upstream.fetches[2]
+        #expect(again.request.fields.string("If-None-Match") == nil)
+        fields.set("Access-Control-Allow-Origin", "http://b")
+        again.answer(200, fields, "one")
+        #expect(client.field("Access-Control-Allow-Origin") == "http://b")
+    }
 }
