@@ -44,9 +44,21 @@ package struct OwnAnswer: Sendable {
 
     /// A request head or its content that breaks the rules of HTTP.
     package init(_ error: HeadError) {
+        let bound = Self.setting(behind: error.reason).map { " (the proxy's setting \($0))" } ?? ""
         self.init(
             error.status.rawValue, error: .httpRequestError,
-            detail: "\(error.reason.rawValue): \(error.detail)")
+            detail: "\(error.reason.rawValue): \(error.detail)\(bound)")
+    }
+
+    /// The setting that a head is beyond; nil where it breaks a rule.
+    private static func setting(behind reason: HeadError.Reason) -> String? {
+        switch reason {
+        case .startLineTooLong: "limits.request-line"
+        case .headTooLarge, .trailersTooLarge: "limits.head"
+        case .tooManyFields: "limits.field-count"
+        case .chunkExtensionTooLong: "limits.chunk-extension"
+        default: nil
+        }
     }
 
     /// An exchange that a session could not answer.

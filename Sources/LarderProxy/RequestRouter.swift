@@ -278,11 +278,15 @@ package final class RequestRouter: Sendable {
 
 extension OwnAnswer {
     static let contentTooLarge = OwnAnswer(
-        413, error: .httpRequestError, detail: "the content is larger than is taken here")
+        413, error: .httpRequestError,
+        detail: "the content is larger than is taken here (the proxy's setting limits.request-body)"
+    )
     static let tunnelLoop = OwnAnswer(
         508, error: .proxyLoopDetected, detail: "the tunnel would end where it began")
     static let headTimeout = OwnAnswer(
-        408, error: .httpRequestError, detail: "the request took too long to arrive")
+        408, error: .httpRequestError,
+        detail: "the request took too long to arrive (the proxy's settings timeouts.head and "
+            + "timeouts.stall)")
     static let contentIncomplete = OwnAnswer(
         400, error: .httpRequestError, detail: "the content ended before it was whole")
 }
