@@ -85,7 +85,7 @@ package enum Validation {
     /// Servers judge conditions before they code what they send: a tag of what is not coded would bring a
     /// 304, and the client would get more bytes than without the cache.
     private static func lacksCoding(_ head: StoredHead, for request: Request) -> Bool {
-        request.fields.has(.acceptEncoding) && !head.fields.has(.contentEncoding)
+        !head.fields.has(.contentEncoding)
             && Variance.depends(head, on: FieldName(.acceptEncoding))
             && VaryingValue.takesCodings(request.fields)
             && !VaryingValue.takesCodings(head.varyingFields)

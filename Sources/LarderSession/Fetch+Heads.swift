@@ -135,8 +135,8 @@ extension Fetch {
         var shared: StoredHead?
         var part: StoredHead?
         var reason: PolicyReason?
-        var refusal: PolicyReason?
         var sink: (any ObjectSink)?
+        let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
         self.expect(bodyLength, of: head.status)
         if body == nil { self.noteResumption(head, bodyLength) }
         switch verdict {
@@ -156,13 +156,9 @@ extension Fetch {
                 reason = .keepsStored
             } else {
                 reason = self.policy.ruleEffects(on: stored, request: request).first?.reason
-                let known: UInt64? = if case .known(let bytes) = bodyLength { bytes } else { nil }
                 shared = stored
                 sink = self.beginStoring(stored, length: known, among: self.order.stored)
-                if sink == nil {
-                    self.supersede(by: head.status)
-                    refusal = self.refusal(of: known)
-                }
+                if sink == nil { self.supersede(by: head.status) }
                 self.session.live.reasons.add(
                     Storability.grounds(
                         request: request, response: head, configuration: self.policy,
@@ -178,7 +174,7 @@ extension Fetch {
         }
         if let reason { self.session.live.reasons.add(reason) }
         // Counted where it was heard.
-        if sink == nil { reason = refusal ?? self.refusal(of: nil) ?? reason }
+        if sink == nil { reason = self.refusal(of: shared == nil ? nil : known) ?? reason }
         // Of a part only its length tells whether it is what its head says.
         let content = head.status == .partialContent ? nil : body
         let response = Filling.Response(

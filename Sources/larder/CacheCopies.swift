@@ -102,14 +102,12 @@ extension CacheObject {
     }
 
     init(_ response: ResidentResponse) {
-        func fields(_ fields: [ControlField]) -> [CacheField] {
-            fields.map { CacheField(name: $0.name, value: $0.value) }
-        }
         self.init(
             id: response.id, partition: response.partition, method: response.method,
-            url: response.url, variant: fields(response.variant), status: response.status,
-            reason: response.reason, fields: fields(response.fields),
-            trailers: fields(response.trailers),
+            url: response.url, variant: response.variant.map(CacheField.init),
+            status: response.status, reason: response.reason,
+            fields: response.fields.map(CacheField.init),
+            trailers: response.trailers.map(CacheField.init),
             requestTimeMicroseconds: response.requestTimeMicroseconds,
             responseTimeMicroseconds: response.responseTimeMicroseconds,
             storedTimeMicroseconds: response.storedTimeMicroseconds,
@@ -120,5 +118,11 @@ extension CacheObject {
                 currentAgeMilliseconds: response.currentAgeMilliseconds),
             isInvalidated: response.isInvalidated, bodyBytes: response.bodyBytes,
             partial: response.partial.map { CachePartial($0) }, hits: response.hits, tier: .memory)
+    }
+}
+
+extension CacheField {
+    init(_ field: ControlField) {
+        self.init(name: field.name, value: field.value)
     }
 }

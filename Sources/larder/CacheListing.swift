@@ -139,6 +139,6 @@ extension CacheRow {
             lastUsedMicroseconds: object.lastUsedMicroseconds ?? 0,
             tier: object.isOnDisk ? .both : .memory,
             partial: object.partial.map { CachePartial($0) },
-            variant: (object.variant ?? []).map { CacheField(name: $0.name, value: $0.value) })
+            variant: (object.variant ?? []).map(CacheField.init))
     }
 }

@@ -47,7 +47,7 @@ struct CredentialArguments: ParsableArguments {
         help: ArgumentHelp(
             "The method of authentication: basic, digest, ntlm, negotiate, or default, the one that "
                 + "the host asks for (the default).", valueName: "method"),
-        completion: .list(["basic", "digest", "ntlm", "negotiate", "default"]))
+        completion: .list(SpaceRecord.methods))
     var method: String?
 
     @Option(help: ArgumentHelp("The user's name.", valueName: "user"))
@@ -120,12 +120,15 @@ struct CredentialsAdd: AsyncParsableCommand {
             larder credentials add --host HOST --realm REALM --method digest --user USER
             """)
 
+    private static let kinds = ["password", "bearer", "field"]
+    private static let persistences = ["permanent", "for-session"]
+
     @OptionGroup var which: CredentialArguments
 
     @Option(
         help: ArgumentHelp(
             "What the secret is: password (the default), bearer or field.", valueName: "kind"),
-        completion: .list(["password", "bearer", "field"]))
+        completion: .list(CredentialsAdd.kinds))
     var kind: String?
 
     @Option(help: ArgumentHelp("The name of the field that it is sent in.", valueName: "name"))
@@ -134,7 +137,7 @@ struct CredentialsAdd: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "How long it is kept: permanent, or for-session: in memory, until the proxy ends.",
-            valueName: "how"), completion: .list(["permanent", "for-session"]))
+            valueName: "how"), completion: .list(CredentialsAdd.persistences))
     var persistence = "permanent"
 
     @Flag(name: .customLong("default"), help: "Offer it first in its protection space.")
@@ -174,10 +177,10 @@ struct CredentialsAdd: AsyncParsableCommand {
             // Most likely a password follows it: it is not repeated.
             throw CommandFailure.exposedSecret
         }
-        guard ["permanent", "for-session"].contains(self.persistence) else {
+        guard Self.persistences.contains(self.persistence) else {
             throw CommandFailure(
                 .usage, "there is no --persistence \"\(self.persistence)\"",
-                remedy: "there are: permanent, for-session")
+                remedy: "there are: \(Self.persistences.joined(separator: ", "))")
         }
         try self.checkHost()
         let name = try self.which.credential()
@@ -219,10 +222,10 @@ struct CredentialsAdd: AsyncParsableCommand {
 
     private func checkedKind(_ name: CredentialReference) throws(CommandFailure) -> String {
         let kind = self.kind ?? (self.field == nil ? "password" : "field")
-        guard ["password", "bearer", "field"].contains(kind) else {
+        guard Self.kinds.contains(kind) else {
             throw CommandFailure(
                 .usage, "there is no --kind \"\(kind)\"",
-                remedy: "there are: password, bearer, field")
+                remedy: "there are: \(Self.kinds.joined(separator: ", "))")
         }
         if case .space = name, kind != "password" {
             throw CommandFailure(
