@@ -249,8 +249,8 @@ let package = Package(
             [
                 "LarderDaemon", "LarderProxy", "LarderEngine", "LarderSession", "LarderState",
                 "LarderTransfer", "LarderDisk", "LarderStore", "LarderPolicy", "LarderCookies",
-                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", nioCore,
-                nioEmbedded, nioPosix,
+                "LarderCredentials", "LarderHTTP", "LarderConfig", "LarderControl", logging,
+                nioCore, nioEmbedded, nioPosix,
             ]),
         tests(
             "LarderCommandTests",

@@ -21,7 +21,21 @@ package enum Daemon {
         announce: @escaping @Sendable (String) -> Void
     ) async throws(DaemonError) {
         let level = DaemonLog.Level(loaded.settings.log.level)
-        let log = DaemonLog.make(level)
+        let messages = DaemonLog(level)
+        do throws(DaemonError) {
+            try await Self.serve(loaded, messages.logger, level, reload: reload, announce: announce)
+        } catch {
+            await messages.close()
+            throw error
+        }
+        await messages.close()
+    }
+
+    private static func serve(
+        _ loaded: LoadedSettings, _ log: Logger, _ level: DaemonLog.Level,
+        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings,
+        announce: @escaping @Sendable (String) -> Void
+    ) async throws(DaemonError) {
         Self.guardMemory(loaded.settings, log)
         DescriptorLimit.raise()
         // Before anything is opened: a signal that comes while it starts is not lost.
@@ -109,9 +123,25 @@ package enum Daemon {
         var loaded = loaded
         loaded.settings.access = loaded.settings.access.admitting(
             ClientFacts(address: Self.loopback))
-        let settled = loaded
         let level = DaemonLog.Level(.warning)
-        let log = DaemonLog.make(level)
+        let messages = DaemonLog(level)
+        let result: Result
+        let summary: ProxySummary
+        do {
+            (result, summary) = try await Self.withProxy(
+                loaded, messages.logger, level, session, entries, body)
+        } catch {
+            await messages.close()
+            throw error
+        }
+        await messages.close()
+        return (result, summary)
+    }
+
+    private static func withProxy<Result: Sendable>(
+        _ loaded: LoadedSettings, _ log: Logger, _ level: DaemonLog.Level, _ session: SessionName,
+        _ entries: [[UInt8]], _ body: @Sendable (TemporaryProxy) async throws -> Result
+    ) async throws -> (result: Result, summary: ProxySummary) {
         Self.guardMemory(loaded.settings, log)
         var options = RunningProxy.Options()
         options.listeners = [
@@ -127,7 +157,7 @@ package enum Daemon {
             options.parents = environment.rules(tunnels: .https)
         }
         let proxy = try await RunningProxy.start(loaded, options: options, log: log, level: level) {
-            () throws(ConfigurationError) in settled
+            () throws(ConfigurationError) in loaded
         }
         let result: Swift.Result<Result, any Error>
         do {

@@ -3,7 +3,10 @@ import Logging
 import Synchronization
 
 /// The daemon's own log: to standard error, where the journal and people read it.
-enum DaemonLog {
+///
+/// A thread of its own writes it. Standard error may be a pipe that nobody reads for a while, or a terminal
+/// that was stopped: who has something to say does not wait for that.
+final class DaemonLog: Sendable {
     /// The least severe level that is logged, changeable while the proxy runs.
     final class Level: Sendable {
         private let level: Mutex<Logger.Level>
@@ -19,10 +22,53 @@ enum DaemonLog {
         fileprivate var current: Logger.Level { self.level.withLock { $0 } }
     }
 
-    static func make(_ level: Level) -> Logger {
-        Logger(label: "larder") { label in
-            Handler(shared: level, stream: StreamLogHandler.standardError(label: label))
+    /// How many bytes may wait for standard error; what does not fit is lost, and counted.
+    private static let capacity = 256 << 10
+    /// How long its end waits for a standard error that takes nothing.
+    private static let closingTime = Duration.seconds(1)
+
+    let logger: Logger
+    private let writer: LogWriter
+
+    /// - Parameter sink: used by the log's thread alone from now on.
+    init(
+        _ level: Level, to sink: sending any LogSink = DescriptorSink.standardError(),
+        capacity: Int = DaemonLog.capacity
+    ) {
+        let lost = LostMessages()
+        let writer = LogWriter(sink: sink, capacity: capacity) { notice in
+            // What cannot be written can be told when it can.
+            if case .lost(let lines) = notice { lost.tell(lines) }
         }
+        self.writer = writer
+        self.logger = Logger(label: "larder") { label in
+            let stream = StreamLogHandler(label: label, stream: Lines(writer: writer))
+            return Handler(shared: level, stream: stream)
+        }
+        lost.set(self.logger)
+    }
+
+    /// Writes what is there, unless that takes too long; what is logged after it is dropped.
+    func close() async { await self.writer.close(within: Self.closingTime) }
+
+    /// Says in the log itself what it has lost.
+    private final class LostMessages: Sendable {
+        private let logger = Mutex<Logger?>(nil)
+
+        func set(_ logger: Logger) { self.logger.withLock { $0 = logger } }
+
+        func tell(_ lines: UInt64) {
+            let logger = self.logger.withLock { $0 }
+            logger?.warning(
+                "messages lost, as standard error took none", metadata: ["lines": "\(lines)"])
+        }
+    }
+
+    /// Hands over each line as the handler writes it: in one call.
+    private struct Lines: TextOutputStream, Sendable {
+        let writer: LogWriter
+
+        func write(_ line: String) { self.writer.record(Array(line.utf8)) }
     }
 
     /// Looks at the shared level, which the stream's own handler could not follow.

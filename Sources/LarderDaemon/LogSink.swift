@@ -45,6 +45,10 @@ package final class DescriptorSink: LogSink {
         self.init(descriptor: STDOUT_FILENO, path: nil)
     }
 
+    static func standardError() -> DescriptorSink {
+        DescriptorSink(descriptor: STDERR_FILENO, path: nil)
+    }
+
     init(descriptor: CInt, path: String?) {
         self.descriptor = descriptor
         self.path = path

@@ -85,7 +85,7 @@ struct CoreDumpTests {
             let isFirst = Mutex(true)
             precondition(CoreDumps.settle(plain.settings) && CoreDumps.areAllowed)
             let proxy = try await RunningProxy.start(
-                plain, options: options, log: DaemonLog.make(level), level: level
+                plain, options: options, log: quietLog(), level: level
             ) { () throws(ConfigurationError) in
                 isFirst.withLock { isFirst in
                     defer { isFirst = false }

@@ -21,7 +21,7 @@ struct ListenerModeTests {
         options.hasControl = false
         let level = DaemonLog.Level(.critical)
         let proxy = try await RunningProxy.start(
-            loaded, options: options, log: DaemonLog.make(level), level: level
+            loaded, options: options, log: quietLog(), level: level
         ) { () throws(ConfigurationError) in loaded }
         let attributes = try FileManager.default.attributesOfItem(atPath: directory + "/s")
         #expect(attributes[.posixPermissions] as? Int == Int(mode, radix: 8))

@@ -23,7 +23,7 @@ struct ReloadTests {
         let level = DaemonLog.Level(.critical)
         let wrong = ConfigurationError(problems: [ConfigurationProblem(file: "f", message: "x")])
         let proxy = try await RunningProxy.start(
-            loaded, log: DaemonLog.make(level), level: level
+            loaded, log: quietLog(), level: level
         ) { () throws(ConfigurationError) in throw wrong }
         try files.moveItem(atPath: log, toPath: "\(log).1")
         await #expect(throws: wrong) { try await proxy.reload() }
@@ -50,7 +50,7 @@ struct ReloadTests {
         let rest = Mutex(all.dropFirst())
         let level = DaemonLog.Level(.critical)
         let proxy = try await RunningProxy.start(
-            all[0], log: DaemonLog.make(level), level: level
+            all[0], log: quietLog(), level: level
         ) { () throws(ConfigurationError) in
             read()
             return rest.withLock { $0.popFirst() } ?? all[0]

@@ -36,7 +36,7 @@ struct SessionCompositionTests {
         options.hasControl = false
         let level = DaemonLog.Level(.critical)
         let proxy = try await RunningProxy.start(
-            loaded, options: options, log: DaemonLog.make(level), level: level
+            loaded, options: options, log: quietLog(), level: level
         ) { () throws(ConfigurationError) in next ?? loaded }
         let port = await proxy.url.split(separator: ":").last.flatMap { UInt16($0) }
         return (proxy, try #require(port))
@@ -326,7 +326,7 @@ struct SessionCompositionTests {
                 var options = RunningProxy.Options()
                 options.hasControl = false
                 _ = try await RunningProxy.start(
-                    loaded, options: options, log: DaemonLog.make(level), level: level
+                    loaded, options: options, log: quietLog(), level: level
                 ) { () throws(ConfigurationError) in loaded }
                 Issue.record("it started")
             } catch {

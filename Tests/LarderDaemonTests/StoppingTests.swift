@@ -30,7 +30,7 @@ struct StoppingTests {
             listeners: [{ address: "127.0.0.1:0" }]
             """, file: "f", environment: ProcessEnvironment(["HOME": directory]))
         let level = DaemonLog.Level(.critical)
-        return try await RunningProxy.start(loaded, log: DaemonLog.make(level), level: level) {
+        return try await RunningProxy.start(loaded, log: quietLog(), level: level) {
             () throws(ConfigurationError) in loaded
         }
     }

@@ -54,7 +54,7 @@ struct WaitingAccessTests {
         options.hasControl = false
         let level = DaemonLog.Level(.critical)
         let proxy = try await RunningProxy.start(
-            all[0], options: options, log: DaemonLog.make(level), level: level
+            all[0], options: options, log: quietLog(), level: level
         ) { () throws(ConfigurationError) in rest.withLock { $0.popFirst() } ?? all[0] }
         do {
             try await body(proxy)
