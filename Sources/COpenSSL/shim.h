@@ -11,12 +11,24 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include <openssl/x509_vfy.h>
+#include <stdbool.h>
 
 typedef void (*copenssl_ex_free)(void *, void *, CRYPTO_EX_DATA *, int, long, void *);
 
 // -1 where there is no memory.
 static inline int copenssl_ctx_ex_index(copenssl_ex_free release) {
     return SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, (CRYPTO_EX_free *)release);
+}
+
+// -1 where there is no memory.
+static inline int copenssl_ssl_ex_index(copenssl_ex_free release) {
+    return SSL_get_ex_new_index(0, NULL, NULL, NULL, (CRYPTO_EX_free *)release);
+}
+
+// What an information callback is told where the peer's close_notify was read.
+static inline bool copenssl_is_closure(int place, int value) {
+    return (place & SSL_CB_READ_ALERT) == SSL_CB_READ_ALERT
+           && (value & 0xff) == SSL_AD_CLOSE_NOTIFY;
 }
 
 // The certificates that the peer sent, its own first; borrowed.

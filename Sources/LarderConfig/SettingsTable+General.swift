@@ -95,7 +95,8 @@ extension SettingsTable {
             "How long it may take to connect to an origin, TLS included."),
         .one(
             "timeouts.response", \.timeouts.response, .seconds(1)...(.days(1)),
-            "How long an origin may take to begin its answer once it has the whole request."),
+            "How long an origin may take to begin its answer once it has the whole request, or a "
+                + "parent to lay a tunnel."),
         .one(
             "timeouts.stall", \.timeouts.stall, .seconds(1)...(.days(1)),
             """

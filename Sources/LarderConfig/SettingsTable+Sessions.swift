@@ -27,7 +27,11 @@ extension SettingsTable {
                 "How long a fetch may take from its beginning to its end, whatever arrives."),
             .one(
                 "tls.minimum", \.tls.minimum,
-                "The oldest version of TLS in which the session speaks to origins."),
+                """
+                The oldest version of TLS in which the session speaks to origins. With one below 1.2 \
+                short keys and old signatures are taken, too, without which those versions do not work \
+                (OpenSSL's security level 0).
+                """),
             .optional(
                 "tls.maximum", \.tls.maximum, absent: "automatic",
                 "The newest version of TLS; automatic is the newest that both sides know."),

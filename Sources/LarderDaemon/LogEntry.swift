@@ -65,8 +65,10 @@ package struct AccessLogEntry: Sendable, Equatable {
     package var rule: String?
     /// The tokens of what the session did by itself on the way to the answer, in order.
     package var acts: [String] = []
-    /// The proxy error type (RFC 9209 §2.3), where there was one.
+    /// What went wrong: one line for people.
     package var error: String?
+    /// The proxy error type (RFC 9209 §2.3), where the answer has one.
+    package var errorType: String?
     /// The exchange ended before its answer did: the client left, or the answer broke off.
     package var wasAborted: Bool
 

@@ -98,6 +98,7 @@ package struct AccessLogFormatter: Sendable, Equatable {
         LogObject.add("referer", entry.referer, &line.bytes)
         LogObject.add("userAgent", entry.userAgent, &line.bytes)
         LogObject.add("error", entry.error, &line.bytes)
+        LogObject.add("errorType", entry.errorType, &line.bytes)
         if entry.wasAborted { LogObject.add("aborted", isTrue: true, &line.bytes) }
         line.bytes.append(UInt8(ascii: "}"))
     }

@@ -164,6 +164,7 @@ extension AccessLogEntry {
         self.acts = entry.acts.map(\.rawValue)
         self.contentType = entry.contentType
         self.error = entry.failure
+        self.errorType = entry.errorType?.rawValue
         // A failure that was told in an answer is no answer cut short.
         self.wasAborted = entry.wasCut
     }

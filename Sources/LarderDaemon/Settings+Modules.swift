@@ -91,6 +91,8 @@ extension LoadedSettings {
         transfer.resolveTimeout = timeouts.resolve.duration
         transfer.connectTimeout = timeouts.connect.duration
         transfer.responseTimeout = timeouts.response.duration
+        // A parent's answer to CONNECT is one, too.
+        transfer.tunnelTimeout = timeouts.response.duration
         transfer.stallTimeout = timeouts.stall.duration
         transfer.idleTimeout = session.timeouts.idle?.duration
         transfer.resourceTimeout = session.timeouts.resource.duration

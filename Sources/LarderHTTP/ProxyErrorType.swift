@@ -80,7 +80,7 @@ extension UpstreamFailure.Kind {
         case .proxyConfigurationError: .proxyConfigurationError
         case .proxyLoopDetected: .proxyLoopDetected
         case .httpRequestDenied: .httpRequestDenied
-        case .requestBodyFailed: .httpRequestError
+        case .requestBodyFailed, .requestHeadTooLarge: .httpRequestError
         }
     }
 }

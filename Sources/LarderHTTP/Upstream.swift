@@ -190,10 +190,17 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
         case httpRequestDenied
         /// The request's own content failed on its way in: the client's fault.
         case requestBodyFailed
+        /// The request's head, with what is added to it, is larger than any that is sent: the client's fault.
+        case requestHeadTooLarge
     }
 
     /// Who must change something for the request to succeed.
     package enum Party: String, Hashable, Sendable { case client, origin, larder }
+
+    /// A bound of the configuration: on what is waited for, or on how large a head may be.
+    package enum Limit: Hashable, Sendable, CaseIterable {
+        case resolve, connect, response, stall, head, fieldCount
+    }
 
     package var kind: Kind
     package var party: Party
@@ -206,6 +213,10 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     package var nextHop: String? { self.hop?.name }
     /// Finer than the kind; nil: there is no more to it.
     package var cause: Cause?
+    /// The bound that was passed; nil where none was, or one of another's.
+    package var limit: Limit?
+    /// What a parent answered CONNECT with; nil where it did not, or was not asked.
+    package var receivedStatus: StatusCode?
     /// The values of `Proxy-Authenticate` in a parent's 407 to CONNECT.
     package var proxyChallenges: [String] = []
 

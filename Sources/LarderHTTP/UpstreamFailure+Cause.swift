@@ -10,6 +10,8 @@ extension UpstreamFailure {
         case unsupported
         /// Its own content broke off, or has another length than announced.
         case requestContent
+        /// Its head is larger than any that is sent.
+        case requestHead
 
         // MARK: The way
 

@@ -104,7 +104,7 @@ extension ClientConnection {
 
     func respond(_ own: OwnAnswer, failure: String? = nil) {
         self.loop.counters.answered(own.status)
-        self.exchange?.isDenied = own.error == .httpRequestDenied
+        self.exchange?.errorType = own.error
         let request = self.exchange?.head?.fields ?? Fields()
         let isFailed = own.status.rawValue >= 400
         self.exchange?.rule = own.rule
@@ -153,7 +153,7 @@ extension ClientConnection {
         entry.cacheStatus = exchange.cacheStatus
         entry.acts = exchange.acts
         entry.origin = exchange.origin
-        entry.isDenied = exchange.isDenied
+        entry.errorType = exchange.errorType
         entry.rule = exchange.rule
         entry.isTunnel = self.tunnel != nil
         entry.responseFields = exchange.responseFields

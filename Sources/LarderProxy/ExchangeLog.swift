@@ -63,8 +63,8 @@ package struct ExchangeEntry: Sendable {
     package var acts: [SessionAct] = []
     /// Whom the request was sent to.
     package var origin = NextHop()
-    /// The access rules did not allow it.
-    package var isDenied = false
+    /// The error type of an answer that Larder gave by itself (RFC 9209 §2.3); nil: it told no failure.
+    package var errorType: ProxyErrorType?
     /// The one that did not, as the configuration counts them; nil where it is not known.
     package var rule: String?
     package var isTunnel = false
@@ -85,6 +85,9 @@ package struct ExchangeEntry: Sendable {
         self.status = status
         self.began = began
     }
+
+    /// Whether the access rules did not allow it, be it for what its host leads to.
+    package var isDenied: Bool { self.errorType == .httpRequestDenied }
 
     package var method: String { self.request?.method.rawValue ?? "" }
 

@@ -36,8 +36,8 @@ final class OpenExchange {
     var cacheStatus: CacheStatus?
     var acts: [SessionAct] = []
     var origin = NextHop()
-    /// The access rules did not allow it, be it for what its host leads to.
-    var isDenied = false
+    /// Why Larder answered by itself, where that was a failure.
+    var errorType: ProxyErrorType?
     /// The one that did not, where that is known.
     var rule: String?
     /// False where the connection ends with this exchange whatever its framing.

@@ -21,6 +21,8 @@ package struct OwnAnswer: Sendable {
     package var error: ProxyErrorType?
     /// The host that was asked (RFC 9209 §2.1.2); nil where none was.
     package var nextHop: String?
+    /// What a parent answered where it did not lead to the host (RFC 9209 §2.1.4).
+    package var receivedStatus: StatusCode?
     /// For people: one line, no secrets.
     package var detail: String
     package var fields: Fields
@@ -44,10 +46,25 @@ package struct OwnAnswer: Sendable {
 
     /// A request head or its content that breaks the rules of HTTP.
     package init(_ error: HeadError) {
-        let bound = Self.setting(behind: error.reason).map { " (the proxy's setting \($0))" } ?? ""
         self.init(
             error.status.rawValue, error: .httpRequestError,
-            detail: "\(error.reason.rawValue): \(error.detail)\(bound)")
+            detail: "\(error.reason.rawValue): \(error.detail)"
+                + Self.named(Self.setting(behind: error.reason)))
+    }
+
+    private static func named(_ setting: String?) -> String {
+        setting.map { " (the proxy's setting \($0))" } ?? ""
+    }
+
+    private static func setting(of limit: UpstreamFailure.Limit) -> String {
+        switch limit {
+        case .resolve: "timeouts.resolve"
+        case .connect: "timeouts.connect"
+        case .response: "timeouts.response"
+        case .stall: "timeouts.stall"
+        case .head: "limits.head"
+        case .fieldCount: "limits.field-count"
+        }
     }
 
     /// The setting that a head is beyond; nil where it breaks a rule.
@@ -64,9 +81,11 @@ package struct OwnAnswer: Sendable {
     /// An exchange that a session could not answer.
     package init(_ failure: ExchangeFailure) {
         self.init(
-            failure.status.rawValue, error: failure.error, detail: failure.detail,
+            failure.status.rawValue, error: failure.error,
+            detail: failure.detail + Self.named(failure.upstream?.limit.map(Self.setting(of:))),
             cacheStatus: failure.cacheStatus)
         self.nextHop = failure.nextHop
+        self.receivedStatus = failure.upstream?.receivedStatus
     }
 
     /// - Parameters:
@@ -102,7 +121,7 @@ package struct OwnAnswer: Sendable {
 
     private var proxyStatus: ProxyStatus {
         ProxyStatus(
-            error: self.error, nextHop: self.nextHop,
+            error: self.error, nextHop: self.nextHop, receivedStatus: self.receivedStatus,
             generatedStatus: self.error == .httpRequestError ? self.status : nil,
             details: self.detail)
     }

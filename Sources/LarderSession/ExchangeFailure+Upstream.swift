@@ -29,12 +29,20 @@ extension ExchangeFailure {
         // What no server of the scheme is ever asked (RFC 9110 §15.6.2).
         let isAskedOfNone = failure.kind == .proxyConfigurationError && failure.party == .client
         if isAskedOfNone, failure.cause == .unsupported { return StatusCode(501) }
-        return Self.status(of: failure.kind)
+        // A parent's own word, where clients know what to make of it.
+        switch (failure.kind, failure.receivedStatus) {
+        case (.httpRequestDenied, let status?) where status.isClientError: return status
+        case (.destinationUnavailable, .badGateway?): return .badGateway
+        default: return Self.status(of: failure.kind)
+        }
     }
 
     static func status(of kind: UpstreamFailure.Kind) -> StatusCode {
-        // The one without a recommendation is the content of the request that broke off.
-        kind.errorType.recommendedStatus ?? StatusCode(400)
+        switch kind {
+        case .requestHeadTooLarge: StatusCode(431)
+        // The other one without a recommendation is the content of the request that broke off.
+        default: kind.errorType.recommendedStatus ?? StatusCode(400)
+        }
     }
 }
 

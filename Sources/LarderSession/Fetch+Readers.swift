@@ -75,9 +75,7 @@ extension Fetch: FillingControl {
             return
         }
         if self.order.isBackground, isStored || !isRelaying { return }
-        if !isRelaying, self.order.request.method == .get, self.order.body == nil {
-            return  // The head decides.
-        }
+        if !isRelaying, self.mayBeWorthFinishing { return }  // The head decides.
         var remaining: UInt64 = 0
         if case .known(let length) = announced {
             let received = self.filling.bytesReceived
@@ -85,6 +83,14 @@ extension Fetch: FillingControl {
         }
         if isStored, remaining <= self.session.configuration.finishAfterClientLeft.bytes { return }
         self.cancel()
+    }
+
+    /// Whether there may come what is stored without anybody to read it, as far as the request tells.
+    private var mayBeWorthFinishing: Bool {
+        let request = self.order.request
+        return request.method == .get && self.order.body == nil
+            && self.session.configuration.finishAfterClientLeft.bytes > 0
+            && !CacheControl(request.fields).noStore
     }
 
     /// The store gets a while to make progress before the storing is given up.

@@ -179,7 +179,8 @@ extension Filling.Stored {
         self.init(
             object: object, isValidated: false, status: nil, reason: reason,
             failure: ProxyStatus(
-                error: failure.kind.errorType, nextHop: hop.name, details: failure.detail),
+                error: failure.kind.errorType, nextHop: hop.name,
+                receivedStatus: failure.receivedStatus, details: failure.detail),
             origin: hop)
     }
 }

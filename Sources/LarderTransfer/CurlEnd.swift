@@ -11,6 +11,8 @@ struct CurlEnd {
     var detail: String
     /// The status of the last answer to a CONNECT, 0 without one (CURLINFO_HTTP_CONNECTCODE).
     var connectStatus: Int
+    /// By which kinds of login the parent lets in (CURLINFO_PROXYAUTH_AVAIL).
+    var parentSchemes = 0
     /// What went wrong with SOCKS (CURLINFO_PROXY_ERROR).
     var proxyError: CURLproxycode
     /// The certificate of an https parent was not to be trusted.
@@ -41,6 +43,7 @@ struct CurlEnd {
         self.systemError = Int32(clamping: easy.number(CURLINFO_OS_ERRNO) ?? 0)
         self.detail = easy.errorDetail
         self.connectStatus = easy.number(CURLINFO_HTTP_CONNECTCODE) ?? 0
+        self.parentSchemes = easy.parentSchemes
         self.proxyError = CURLproxycode(
             rawValue: UInt32(clamping: easy.number(CURLINFO_PROXY_ERROR) ?? 0))
         self.verifyResult = easy.number(CURLINFO_SSL_VERIFYRESULT) ?? 0
@@ -90,7 +93,8 @@ extension CurlEnd {
             // What libcurl 7.88 says of a line beyond the 100 KiB that it is ready to hold. Memory
             // that is truly at its end would end the process, not this call.
             return self.failure(
-                isHeadComplete ? .httpProtocolError : .httpResponseHeaderSectionSize)
+                isHeadComplete ? .httpProtocolError : .httpResponseHeaderSectionSize,
+                saying: "a line of more than 100 KiB")
         case CURLE_FILESIZE_EXCEEDED:
             return self.failure(.httpResponseBodySize)
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:

@@ -27,6 +27,22 @@ enum Wait: Int, CaseIterable {
     ///
     /// Nil where nothing is wrong: content is then sent without the origin's leave, or asked for again.
     var failure: UpstreamFailure? {
+        var failure = self.bareFailure
+        failure?.limit = self.namedLimit
+        return failure
+    }
+
+    private var namedLimit: UpstreamFailure.Limit? {
+        switch self {
+        case .name: .resolve
+        case .handshake: .connect
+        case .tunnel, .head: .response
+        case .sending, .receiving: .stall
+        case .connection, .leave, .content, .resource: nil
+        }
+    }
+
+    private var bareFailure: UpstreamFailure? {
         switch self {
         case .leave, .content: nil
         case .connection:
@@ -36,10 +52,14 @@ enum Wait: Int, CaseIterable {
         case .name:
             UpstreamFailure(
                 .dnsTimeout, cause: .idleTimeout, detail: "the name was not resolved in time")
-        case .handshake, .tunnel:
+        case .handshake:
             UpstreamFailure(
                 .connectionTimeout, cause: .idleTimeout,
                 detail: "the connection did not stand in time")
+        case .tunnel:
+            UpstreamFailure(
+                .connectionTimeout, cause: .idleTimeout,
+                detail: "the parent laid no tunnel in time")
         case .head:
             UpstreamFailure(
                 .httpResponseTimeout, cause: .idleTimeout, detail: "no response began in time")

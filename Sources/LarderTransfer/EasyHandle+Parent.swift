@@ -92,7 +92,9 @@ extension EasyHandle {
             self.set(
                 CURLOPT_SOCKS5_AUTH, isTicket ? ccurl_auth_negotiate : ccurl_auth_basic)
         case .http, .https:
-            self.set(CURLOPT_PROXYAUTH, Self.schemes(of: parent.authentication))
+            let isBasic = parent.authentication == .any && transfer.loop.takesBasic(parent)
+            self.set(
+                CURLOPT_PROXYAUTH, Self.schemes(of: isBasic ? .basic : parent.authentication))
             // libcurl counts its answers to challenges among redirections.
             self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
             // A login that another request of this origin's may not have.
@@ -137,22 +139,25 @@ extension EasyHandle {
             self.setTLS(
                 configuration, version: CURLOPT_SSLVERSION, verifyPeer: CURLOPT_SSL_VERIFYPEER,
                 verifyHost: CURLOPT_SSL_VERIFYHOST, file: CURLOPT_CAINFO,
-                directory: CURLOPT_CAPATH)
+                directory: CURLOPT_CAPATH, ciphers: CURLOPT_SSL_CIPHER_LIST)
         }
         if transfer.way.parent?.kind == .https {
             self.setTLS(
                 configuration, version: CURLOPT_PROXY_SSLVERSION,
                 verifyPeer: CURLOPT_PROXY_SSL_VERIFYPEER,
                 verifyHost: CURLOPT_PROXY_SSL_VERIFYHOST, file: CURLOPT_PROXY_CAINFO,
-                directory: CURLOPT_PROXY_CAPATH)
+                directory: CURLOPT_PROXY_CAPATH, ciphers: CURLOPT_PROXY_SSL_CIPHER_LIST)
         }
     }
 
     private func setTLS(
         _ configuration: TransferConfiguration, version: CURLoption, verifyPeer: CURLoption,
-        verifyHost: CURLoption, file: CURLoption, directory: CURLoption
+        verifyHost: CURLoption, file: CURLoption, directory: CURLoption, ciphers: CURLoption
     ) {
         self.set(version, Self.range(configuration.tlsVersions))
+        // TLS before 1.2 signs with SHA-1, which OpenSSL 3 has at its level 0 alone
+        // (SSL_CTX_set_security_level(3)).
+        if configuration.tlsVersions.minimum < .v12 { self.set(ciphers, "DEFAULT@SECLEVEL=0") }
         self.set(verifyPeer, configuration.verifiesCertificates)
         self.set(verifyHost, configuration.verifiesCertificates ? 2 : 0)
         if let path = configuration.certificateFile { self.set(file, path) }
@@ -179,7 +184,35 @@ extension EasyHandle {
         return Int(minimum) | Int(maximum)
     }
 
-    private static func schemes(of authentication: Parent.Authentication) -> Int {
+    /// By which kinds of login the parent of the last answer lets in; 0 where it asked for none.
+    var parentSchemes: Int { self.number(CURLINFO_PROXYAUTH_AVAIL) ?? 0 }
+
+    /// The kinds of login that a parent takes, for people.
+    static func names(ofSchemes schemes: Int) -> String {
+        let known: [Parent.Authentication] = [.basic, .digest, .ntlm, .negotiate]
+        let names = known.filter { schemes & Self.schemes(of: $0) != 0 }.map(\.rawValue)
+        return names.isEmpty ? "none that is known" : names.joined(separator: ", ")
+    }
+
+    /// Remembers of a parent with which any login will do that it takes Basic and nothing better, or that it no
+    /// longer does: a question is saved from then on, and content sent once (RFC 7617 §2.2).
+    func learnLogin(of transfer: Transfer, _ end: CurlEnd) {
+        guard let parent = transfer.way.parent, parent.authentication == .any, transfer.hasLogin,
+            transfer.options.proxyAuthorization == nil
+        else { return }
+        let offered = self.parentSchemes
+        // Whoever is let in was not asked.
+        guard offered != 0 else { return }
+        // A challenge that was not answered is no refusal, and libcurl ends well with one that was refused.
+        let isTaken =
+            end.code == CURLE_SEND_FAIL_REWIND
+            || end.code == CURLE_OK && self.number(CURLINFO_RESPONSE_CODE) != 407
+        let takesBasicAlone =
+            isTaken && offered & Self.schemes(of: .any) == Self.schemes(of: .basic)
+        transfer.loop.setTakesBasic(parent, takesBasicAlone)
+    }
+
+    static func schemes(of authentication: Parent.Authentication) -> Int {
         switch authentication {
         case .none: ccurl_auth_none
         case .any: ccurl_auth_basic | ccurl_auth_digest | ccurl_auth_ntlm

@@ -52,6 +52,11 @@ extension UpstreamFailure {
         case .headTooLarge, .tooManyFields, .startLineTooLong:
             self.init(
                 .httpResponseHeaderSectionSize, cause: .headTooLarge, detail: error.detail)
+            switch error.reason {
+            case .headTooLarge: self.limit = .head
+            case .tooManyFields: self.limit = .fieldCount
+            default: break
+            }
         default:
             self.init(.httpProtocolError, cause: .badResponse, detail: error.detail)
         }

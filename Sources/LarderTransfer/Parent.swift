@@ -16,8 +16,8 @@ package struct Parent: Sendable {
         case none
         /// Whichever of Digest, NTLM and Basic the parent asks for, the best first.
         ///
-        /// Costs a question more each time. Negotiate, which needs a ticket of the machine's, must be
-        /// asked for by name.
+        /// Costs a question more each time, where the parent takes more than Basic. Negotiate, which
+        /// needs a ticket of the machine's, must be asked for by name.
         case any
         case basic, digest, ntlm, negotiate
     }

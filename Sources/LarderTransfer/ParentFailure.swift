@@ -13,9 +13,13 @@ enum ParentFailure {
             return UpstreamFailure(
                 .dnsError, cause: .proxyNotFound, detail: "the parent's name is not resolved")
         case CURLE_SEND_FAIL_REWIND where way.isRelay:
+            let remedy =
+                parent.authentication == .any
+                ? "; to a parent that takes it, authentication: basic sends it at once" : ""
             return UpstreamFailure(
                 .proxyConfigurationError, party: .larder, cause: .proxy,
-                detail: "the parent wants a login first, and the content cannot be sent twice")
+                detail: "the parent wants a login first, and the content cannot be sent twice"
+                    + remedy)
         case CURLE_TOO_MANY_REDIRECTS:
             return UpstreamFailure(
                 .proxyConfigurationError, party: .larder, cause: .proxy,
@@ -26,7 +30,9 @@ enum ParentFailure {
         if way.isTunnel, parent.kind != .socks5, end.connectStatus != 0,
             !(200..<300).contains(end.connectStatus)
         {
-            return self.refusal(end.connectStatus, by: parent, hadLogin: hadLogin)
+            return end.connectStatus == 407
+                ? self.loginWanted(by: parent, hadLogin: hadLogin, offered: end.parentSchemes)
+                : self.refusal(end.connectStatus)
         }
         guard parent.kind == .https, end.isAboutTLS,
             end.distrustsParent || way.isRelay || end.connectStatus == 0
@@ -38,10 +44,17 @@ enum ParentFailure {
             detail: "the parent itself: \(end.detail)")
     }
 
-    /// A 407: what Larder was given to log in with is missing or wrong.
-    static func loginWanted(by parent: Parent, hadLogin: Bool) -> UpstreamFailure {
+    /// A 407: what Larder was given to log in with is missing or wrong, or of a kind that the parent does
+    /// not take.
+    ///
+    /// - Parameter offered: the kinds that it takes (CURLINFO_PROXYAUTH_AVAIL(3)).
+    static func loginWanted(by parent: Parent, hadLogin: Bool, offered: Int) -> UpstreamFailure {
+        let isSent = EasyHandle.schemes(of: parent.authentication) & offered != 0
         let detail =
             switch (parent.credential?.name, hadLogin) {
+            case (_, true) where !isSent:
+                "the parent takes no login by \(parent.authentication.rawValue), its rule's "
+                    + "authentication; it takes \(EasyHandle.names(ofSchemes: offered))"
             case (let name?, true): "the parent refuses the login \(name)"
             case (nil, true): "the parent refuses the login"
             case (let name?, false):
@@ -53,27 +66,33 @@ enum ParentFailure {
             detail: detail)
     }
 
-    /// An answer to CONNECT that is none of success.
-    static func refusal(_ status: Int, by parent: Parent, hadLogin: Bool) -> UpstreamFailure {
+    /// An answer to CONNECT that is neither success nor a challenge.
+    private static func refusal(_ status: Int) -> UpstreamFailure {
         let text = "the parent answered CONNECT with \(status)"
+        var failure: UpstreamFailure
         switch status {
-        case 407:
-            return self.loginWanted(by: parent, hadLogin: hadLogin)
         case 400, 405, 421, 426, 501, 505:
             // It knows no tunnels, or is no proxy at all.
-            return UpstreamFailure(
+            failure = UpstreamFailure(
                 .proxyConfigurationError, party: .larder, cause: .proxy, detail: text)
         case 508:
-            return UpstreamFailure(
+            failure = UpstreamFailure(
                 .proxyLoopDetected, party: .larder, cause: .proxy, detail: text)
         case 404:
-            return UpstreamFailure(.destinationNotFound, cause: .hostNotFound, detail: text)
+            failure = UpstreamFailure(.destinationNotFound, cause: .hostNotFound, detail: text)
         case 408, 504:
-            return UpstreamFailure(.connectionTimeout, cause: .idleTimeout, detail: text)
+            failure = UpstreamFailure(.connectionTimeout, cause: .idleTimeout, detail: text)
+        case 300..<500:
+            // By its policy, or with the page of a portal: a word of its own, which no stored response
+            // stands in for.
+            failure = UpstreamFailure(
+                .httpRequestDenied, party: .client, cause: .proxy, detail: text)
         default:
-            // 403 for policy, 502 and 503 for origins that it does not reach.
-            return UpstreamFailure(.destinationUnavailable, cause: .cannotConnect, detail: text)
+            // 502 and 503 for origins that it does not reach.
+            failure = UpstreamFailure(.destinationUnavailable, cause: .cannotConnect, detail: text)
         }
+        failure.receivedStatus = StatusCode(UInt16(clamping: status))
+        return failure
     }
 
     private static func socks(_ end: CurlEnd) -> UpstreamFailure {
@@ -95,8 +114,11 @@ enum ParentFailure {
             CURLPX_RECV_REQACK, CURLPX_SEND_AUTH, CURLPX_SEND_CONNECT, CURLPX_SEND_REQUEST:
             kind = .connectionTerminated
             cause = .connectionLost
-        case CURLPX_REPLY_GENERAL_SERVER_FAILURE, CURLPX_REPLY_NOT_ALLOWED,
-            CURLPX_REPLY_UNASSIGNED:
+        case CURLPX_REPLY_NOT_ALLOWED:
+            kind = .httpRequestDenied
+            cause = .proxy
+            party = .client
+        case CURLPX_REPLY_GENERAL_SERVER_FAILURE, CURLPX_REPLY_UNASSIGNED:
             kind = .destinationUnavailable
         default:
             // No SOCKS5, no method in common, a login refused, more than its fields can hold.

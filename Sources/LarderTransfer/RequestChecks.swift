@@ -34,7 +34,7 @@ package enum RequestChecks {
         if isDial { return }
         guard self.headSize(request) <= self.largestHead else {
             throw UpstreamFailure(
-                .proxyInternalError, party: .client, cause: .unsupported,
+                .requestHeadTooLarge, party: .client, cause: .requestHead,
                 detail: "a request head of more than 1 MB, with the cookies that are added to it, "
                     + "which is not sent to any origin")
         }

@@ -250,9 +250,11 @@ final class ResponseAssembler {
     }
 
     private var tooLarge: UpstreamFailure {
-        UpstreamFailure(
+        var failure = UpstreamFailure(
             .httpResponseHeaderSectionSize, cause: .headTooLarge,
             detail: "a head of more than \(self.maximumHead) bytes")
+        failure.limit = .head
+        return failure
     }
 
     private static func isEmptyLine(_ bytes: UnsafeRawBufferPointer) -> Bool {

@@ -48,7 +48,8 @@ extension Transfer {
 
     /// Names the parent that the failure was met on the way through.
     private func named(_ failure: UpstreamFailure) -> UpstreamFailure {
-        guard let parent = self.way.parent, failure.party != .client else { return failure }
+        guard let parent = self.way.parent, failure.party != .client || failure.cause == .proxy
+        else { return failure }
         var failure = failure
         failure.hop = NextHop(address: parent.authority, isParent: true)
         failure.detail += " (through the parent \(parent.authority))"
@@ -106,6 +107,13 @@ extension Transfer {
                 UpstreamFailure(
                     .httpResponseIncomplete, cause: .partialContent,
                     detail: "\(self.received) of \(length) bytes came"))
+        }
+        if self.closure?.hasCome == false {
+            return .failed(
+                UpstreamFailure(
+                    .httpResponseIncomplete, cause: .partialContent,
+                    detail: "the TLS connection ended without close_notify, the only sign that all "
+                        + "of a response without a length has come (RFC 9112 §9.8)"))
         }
         do throws(UpstreamFailure) {
             return .finished(trailers: try self.assembler.trailers())

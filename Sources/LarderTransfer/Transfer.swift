@@ -60,6 +60,8 @@ final class Transfer {
     /// could not anyhow.
     private(set) var sharing = ConnectionQueue.Sharing.unknown
     private(set) var hasHead = false
+    /// What tells that the response is whole where the connection's end ends it; nil: something else does.
+    private(set) var closure: TLSClosure?
     /// It came to its end as it should.
     var isWhole = false
     /// Codings of the content are being undone.
@@ -342,7 +344,12 @@ final class Transfer {
             !self.options.receivesProxyChallenges, let parent = self.way.parent
         {
             // It is for us, not for our client, who could not answer it.
-            return self.fail(ParentFailure.loginWanted(by: parent, hadLogin: self.hasLogin))
+            return self.fail(
+                ParentFailure.loginWanted(
+                    by: parent, hadLogin: self.hasLogin, offered: self.easy?.parentSchemes ?? 0))
+        }
+        if self.endsWithTLS(head, length), let tls = unsafe self.easy?.tls {
+            self.closure = unsafe TLSClosure.watch(tls)
         }
         let length = self.decodedLength(of: head, length)
         self.announced = length

@@ -118,7 +118,7 @@ package enum TLSVersion: Int, Hashable, Sendable, CaseIterable, Comparable {
 /// The versions of TLS that may be agreed on.
 ///
 /// OpenSSL's own policy stays in force beneath: where the system forbids a version, naming it here
-/// does not bring it back.
+/// does not bring it back. Where one below 1.2 is named, its security level is 0, as those sign with SHA-1.
 package struct TLSVersions: Hashable, Sendable {
     package var minimum: TLSVersion
     /// nil: the newest that both ends know.

@@ -81,6 +81,7 @@ extension TransferLoop {
             if self.libcurlEnded(transfer) { continue }
             if transfer.goesOn(after: result), self.sendAnew(transfer, easy) { continue }
             let end = CurlEnd(result, of: easy)
+            if transfer.hasLogin { easy.learnLogin(of: transfer, end) }
             self.leaveHeldSocket(of: transfer)
             if transfer.dial != nil, result == CURLE_OK {
                 self.handOver(easy, transfer)

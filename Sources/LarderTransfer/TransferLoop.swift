@@ -34,6 +34,8 @@ final class TransferLoop: Timed {
     let lastHead = LastHead()
     private let tally: TransferTally
     let deadlines: Deadlines
+    /// Parents that take logins by Basic alone, as their last challenges said.
+    private var basicParents: Set<String> = []
     /// In nanoseconds; beyond it no connection would be used again.
     private let idleLifetime: UInt64
     var queue: ConnectionQueue
@@ -79,6 +81,21 @@ final class TransferLoop: Timed {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         try unsafe self.multi.setCallbacks(
             socket: Self.socketCallback, timer: Self.timerCallback, context: context)
+    }
+
+    // MARK: Parents
+
+    /// Whether a parent is known to take logins by Basic alone.
+    func takesBasic(_ parent: Parent) -> Bool {
+        !self.basicParents.isEmpty && self.basicParents.contains(parent.authority)
+    }
+
+    func setTakesBasic(_ parent: Parent, _ takes: Bool) {
+        if takes {
+            self.basicParents.insert(parent.authority)
+        } else {
+            self.basicParents.remove(parent.authority)
+        }
     }
 
     // MARK: Turns

@@ -17,6 +17,10 @@ struct Explain: AsyncParsableCommand {
             With --response it judges the head of a response, as "curl -sI" writes it: whether it \
             may be stored, for how long it would be fresh, and why.
 
+            --reasons lists the words for the rules that decide, as they stand in the detail of \
+            Cache-Status and in the log: where each is written, and what would make it a hit, or \
+            makes it one.
+
             --header "Larder-Cache-Policy: WORD" asks for a request with another cache policy than \
             the session's, as a listener or a trusted client may have it.
             """)
@@ -41,18 +45,23 @@ struct Explain: AsyncParsableCommand {
         completion: .file())
     var responseFile: String?
 
+    @Flag(help: "List the words for all reasons.")
+    var reasons = false
+
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
     @OptionGroup var principal: PrincipalOption
 
-    @Flag(help: "Print one JSON object.")
+    @Flag(help: "Print one JSON object; with --reasons one a line.")
     var json = false
 
     func run() async throws {
+        if self.reasons { return try self.listReasons() }
         if let file = self.responseFile { return try self.judge(file) }
         guard let url = self.url else {
             throw CommandFailure(
-                .usage, "nothing to explain is named", remedy: "give a URL, or --response FILE")
+                .usage, "nothing to explain is named",
+                remedy: "give a URL, --response FILE, or --reasons")
         }
         let question = try self.question(about: url)
         // What is wrong with it is said before anybody is asked.
@@ -73,6 +82,18 @@ struct Explain: AsyncParsableCommand {
         for line in [denial, host].compactMap(\.self) {
             try Output.line("")
             try Output.line(line)
+        }
+    }
+
+    private func listReasons() throws {
+        for reason in PolicyReason.allCases {
+            if self.json {
+                try Output.line(try JSONLine.of(ReasonText.Row(reason)))
+                continue
+            }
+            for line in ReasonText.lines(reason, width: min(Output.width ?? 100, 100)) {
+                try Output.line(line)
+            }
         }
     }
 

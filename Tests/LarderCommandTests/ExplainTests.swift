@@ -428,3 +428,17 @@ struct ExplainTextTests {
         #expect(throws: ControlRefusal.self) { try question("reload").cachePolicy() }
     }
 }
+
+@Suite("larder explain --reasons lists the words of the log and of Cache-Status")
+struct ReasonTextTests {
+    @Test("each with where it is written and what it takes", arguments: [60, 100])
+    func lines(_ width: Int) {
+        for reason in PolicyReason.allCases {
+            let lines = ReasonText.lines(reason, width: width)
+            #expect(lines[0] == "\(reason.rawValue) (\(reason.section))")
+            #expect(lines.count > 1 && lines.allSatisfy { $0.count <= width }, "\(lines)")
+            let remedy = lines.dropFirst().map { $0.drop { $0 == " " } }.joined(separator: " ")
+            #expect(remedy == reason.remedy)
+        }
+    }
+}

@@ -40,7 +40,7 @@ struct ProxyLogTests {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let files = Directory(path: directory.path)
-        let quiet = DaemonLog.make(DaemonLog.Level(.critical))
+        let quiet = quietLog()
         let log = try ProxyLog(files.settings(0), name: "larder", log: quiet)
         try await body(log, files)
         await log.close()
@@ -53,14 +53,15 @@ struct ProxyLogTests {
     @Test(
         "A denial is one however it was found, and a tunnel that was not had is a tunnel",
         arguments: [
-            ("CONNECT h:443", 502, CacheStatus(forward: .bypass), false, .tunnel),
-            ("CONNECT h:443", 403, nil, true, .denied), ("CONNECT h:25", 508, nil, false, .own),
-            ("GET http://h/", 403, CacheStatus(forward: .uriMiss), true, .denied),
-            ("GET http://h/", 403, CacheStatus(forward: .uriMiss), false, .miss),
-            ("GET http://h/", 101, CacheStatus(forward: .bypass), false, .bypass),
-        ] as [(String, UInt16, CacheStatus?, Bool, AccessLogEntry.Outcome)])
+            ("CONNECT h:443", 502, CacheStatus(forward: .bypass), .connectionRefused, .tunnel),
+            ("CONNECT h:443", 403, nil, .httpRequestDenied, .denied),
+            ("CONNECT h:25", 508, nil, .proxyLoopDetected, .own),
+            ("GET http://h/", 403, CacheStatus(forward: .uriMiss), .httpRequestDenied, .denied),
+            ("GET http://h/", 403, CacheStatus(forward: .uriMiss), nil, .miss),
+            ("GET http://h/", 101, CacheStatus(forward: .bypass), nil, .bypass),
+        ] as [(String, UInt16, CacheStatus?, ProxyErrorType?, AccessLogEntry.Outcome)])
     func outcome(
-        _ line: String, _ status: UInt16, _ cacheStatus: CacheStatus?, _ isDenied: Bool,
+        _ line: String, _ status: UInt16, _ cacheStatus: CacheStatus?, _ error: ProxyErrorType?,
         _ outcome: AccessLogEntry.Outcome
     ) throws {
         let head = try AccessLogDraftTests.request("\(line) HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -68,8 +69,13 @@ struct ProxyLogTests {
             exchange: 1, client: .unix(nil), request: head, status: StatusCode(status),
             began: Timestamp(seconds: 0))
         entry.cacheStatus = cacheStatus
-        entry.isDenied = isDenied
-        #expect(AccessLogEntry(entry, name: "larder").outcome == outcome)
+        entry.errorType = error
+        let told = AccessLogEntry(entry, name: "larder")
+        #expect(told.outcome == outcome)
+        #expect(told.errorType == error?.rawValue)
+        let json = AccessLogFormatter(.json).line(told)
+        #expect(
+            String(decoding: json, as: UTF8.self).contains("\"errorType\"") == (error != nil))
     }
 
     @Test("loses nothing while it changes over to another file")

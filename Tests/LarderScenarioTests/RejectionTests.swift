@@ -290,4 +290,19 @@ struct RejectionTests {
             #expect(scene.origin.count == 0)
         }
     }
+
+    @Test("A head that the settings allow and no origin is sent is refused with 431 (RFC 6585 §5)")
+    func largestHead() async throws {
+        try await Scene.play("limits: {head: 4 MiB}") { _ in
+            response(body: "x")
+        } _: { scene in
+            let answer = try await scene.send(
+                "GET", "/a", ["Cookie: " + String(repeating: "a", count: 1_100_000)])
+            #expect(answer.status == 431)
+            #expect(
+                answer["Proxy-Status"]?
+                    .hasPrefix("larder; error=http_request_error; status-code=431") == true)
+            #expect(scene.origin.count == 0)
+        }
+    }
 }

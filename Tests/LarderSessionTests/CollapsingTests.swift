@@ -276,6 +276,22 @@ struct FillingTests {
         #expect(fetch.isCancelled)
     }
 
+    @Test("before its head the fetch of what may be stored goes on alone, and no other")
+    func endsAloneBeforeHead() {
+        let bench = Bench()
+        for (fields, goesOn) in [
+            (Fields(), true), (["Cache-Control": "max-age=0"], true),
+            (["Cache-Control": "no-store"], false),
+        ] as [(Fields, Bool)] {
+            let (_, exchange) = bench.perform("/\(goesOn)\(fields.count)", fields)
+            exchange.cancel()
+            #expect(bench.upstream.fetches.last?.isCancelled == !goesOn, "\(fields)")
+        }
+        let none = Bench(finishAfterClientLeft: ByteCount(0))
+        none.perform().exchange.cancel()
+        #expect(none.upstream.fetches[0].isCancelled)
+    }
+
     @Test("what is not stored ends with its client, in every state")
     func cancelled() {
         let bench = Bench()

@@ -25,10 +25,11 @@ struct Bench {
     init(
         store: (any ObjectStore)? = nil, window: ByteCount = .kibibytes(16),
         policy: PolicyConfiguration = PolicyConfiguration(),
-        role: SessionConfiguration.Role = .intermediary
+        role: SessionConfiguration.Role = .intermediary,
+        finishAfterClientLeft: ByteCount = .kibibytes(64)
     ) {
         var configuration = SessionConfiguration(
-            policy: policy, window: window, finishAfterClientLeft: .kibibytes(64))
+            policy: policy, window: window, finishAfterClientLeft: finishAfterClientLeft)
         configuration.role = role
         self.session = Session(
             configuration: configuration,

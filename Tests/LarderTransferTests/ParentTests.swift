@@ -161,6 +161,72 @@ struct ParentTests {
         }
     }
 
+    @Test(
+        "where any login will do, one that takes Basic alone is not asked again (RFC 7617 §2.2)",
+        arguments: [
+            ("Basic realm=\"r\"", "no yes yes yes"),
+            ("Basic realm=\"r\", Digest realm=\"r\", nonce=\"n\"", "no yes no yes no yes"),
+        ])
+    func knownScheme(_ challenge: String, _ expected: String) async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                let hasLogin = field("Proxy-Authorization", in: head) != nil
+                notes.add(hasLogin ? "yes" : "no")
+                connection.respond(
+                    hasLogin ? "200 OK" : "407 No", "Proxy-Authenticate: \(challenge)\r\n")
+            }
+        }
+        try await withUpstream({ $0.parents = .all(parent.parent(.http, .any, as: .alice)) }) {
+            upstream in
+            for _ in 0..<3 {
+                let record = await upstream.answer(to: .example())
+                #expect(record.head?.status == .ok)
+            }
+        }
+        #expect(notes.all.joined(separator: " ") == expected)
+    }
+
+    @Test("a login that a parent no longer takes is offered no more before it is asked for")
+    func forgottenScheme() async throws {
+        let notes = Notes()
+        let parent = try ScriptedOrigin { connection in
+            while let head = connection.readHead() {
+                let hasLogin = field("Proxy-Authorization", in: head) != nil
+                notes.add(hasLogin ? "yes" : "no")
+                let isTaken = hasLogin && notes.count == 2
+                connection.respond(
+                    isTaken ? "200 OK" : "407 No", "Proxy-Authenticate: Basic realm=\"r\"\r\n")
+            }
+        }
+        try await withUpstream({ $0.parents = .all(parent.parent(.http, .any, as: .alice)) }) {
+            upstream in
+            #expect(await upstream.answer(to: .example()).head?.status == .ok)
+            for _ in 0..<2 {
+                let failure = await upstream.answer(to: .example()).failure
+                #expect(failure?.cause == .proxyAuthenticationRequired)
+                #expect(failure?.detail.contains("refuses the login") == true)
+            }
+        }
+        #expect(notes.all.joined(separator: " ") == "no yes yes no yes")
+    }
+
+    @Test("a login of a kind that the parent does not take is not called refused")
+    func otherScheme() async throws {
+        let parent = try ScriptedOrigin { connection in
+            while connection.readHead() != nil {
+                connection.respond("407 No", "Proxy-Authenticate: Basic realm=\"r\"\r\n")
+            }
+        }
+        let record = try await withUpstream({
+            $0.parents = .all(parent.parent(.http, .digest, as: .alice))
+        }) { await $0.answer(to: .example()) }
+        #expect(
+            record.failure?.detail.hasPrefix(
+                "the parent takes no login by digest, its rule's authentication; it takes basic")
+                == true)
+    }
+
     @Test("content that is gone is not sent a second time")
     func longContent() async throws {
         let parent = try ScriptedOrigin { connection in
@@ -179,6 +245,7 @@ struct ParentTests {
                 body: ScriptedContent(text: text))
         }
         #expect(record.failure?.kind == .proxyConfigurationError)
+        #expect(record.failure?.detail.contains("authentication: basic") == true)
         #expect(parent.connectionCount == 1)
     }
 
@@ -282,7 +349,9 @@ struct ParentTests {
             (named, false, "the parent wants a login, and there is no user name and password work"),
             (nameless, false, "the parent wants a login, and its rule names no credential"),
         ] {
-            let failure = ParentFailure.loginWanted(by: parent, hadLogin: hadLogin)
+            let offered = EasyHandle.schemes(of: .basic)
+            let failure = ParentFailure.loginWanted(
+                by: parent, hadLogin: hadLogin, offered: offered)
             #expect(failure.detail == text)
             #expect(failure.party == .larder && failure.kind == .proxyConfigurationError)
         }

@@ -19,8 +19,11 @@ final class TLSOrigin {
 
     /// - Parameters:
     ///   - days: for which its certificate is valid; negative: it has expired.
+    ///   - protocols: the versions of TLS that it speaks.
     ///   - settings: further lines of nginx's for the server.
-    init(days: Int = 2, settings: String = "") throws {
+    init(
+        days: Int = 2, protocols: String = "TLSv1.2 TLSv1.3", settings: String = ""
+    ) throws {
         self.directory = FileManager.default.temporaryDirectory.appending(
             path: "larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -36,7 +39,7 @@ final class TLSOrigin {
         // nginx takes no port 0.
         self.reserved = try ReservedPort()
         let conf = directory.appending(path: "nginx.conf")
-        try Self.configuration(self.reserved.port, settings)
+        try Self.configuration(self.reserved.port, protocols, settings)
             .write(to: conf, atomically: true, encoding: .utf8)
         process.executableURL = URL(filePath: "/usr/sbin/nginx")
         process.arguments = ["-p", directory.path, "-e", "error.log", "-c", conf.path]
@@ -51,7 +54,9 @@ final class TLSOrigin {
         try? FileManager.default.removeItem(at: self.directory)
     }
 
-    private static func configuration(_ port: UInt16, _ settings: String) -> String {
+    private static func configuration(
+        _ port: UInt16, _ protocols: String, _ settings: String
+    ) -> String {
         """
         daemon off; master_process off; pid nginx.pid; error_log error.log;
         events { worker_connections 512; }
@@ -62,7 +67,7 @@ final class TLSOrigin {
           server {
             listen 127.0.0.1:\(port) ssl http2 reuseport;
             ssl_certificate cert.pem; ssl_certificate_key key.pem;
-            ssl_protocols TLSv1.2 TLSv1.3;
+            ssl_protocols \(protocols);
             \(settings)
             location /protocol { return 200 $ssl_protocol; }
             location / { return 200 "$server_protocol $request_method $request_uri $http_host"; }
@@ -130,7 +135,7 @@ final class TLSOrigin {
 }
 
 /// A haproxy that takes TLS off what comes and passes it on to a port of this machine.
-private final class TLSFront {
+final class TLSFront {
     private let process = Process()
     private let directory: URL
     private let reserved: ReservedPort
@@ -283,7 +288,7 @@ struct TLSTests {
         let record = try await withUpstream({ $0.certificateFile = origin.certificate }) {
             await $0.answer(to: request)
         }
-        #expect(record.failure?.kind == .proxyInternalError)
+        #expect(record.failure?.kind == .requestHeadTooLarge)
         #expect(record.failure?.party == .client)
         #expect(record.failure?.detail.hasPrefix("a request head of more than 1 MB") == true)
     }
@@ -386,6 +391,13 @@ struct TLSTests {
         }) { await $0.answer(to: request) }
         #expect(old.failure?.kind == .tlsProtocolError)
         #expect(old.failure?.detail.hasSuffix("; TLS 1.0 to 1.1 was offered") == true)
+        let ancient = try TLSOrigin(
+            protocols: "TLSv1 TLSv1.1", settings: "ssl_ciphers DEFAULT@SECLEVEL=0;")
+        let spoken = try await withUpstream({
+            $0.certificateFile = ancient.certificate
+            $0.tlsVersions = TLSVersions(minimum: .v10)
+        }) { await $0.answer(to: ancient.request(.get, "/protocol")) }
+        #expect(spoken.text == "TLSv1.1")
         #expect(TLSVersions().text == "TLS 1.2 and newer")
         #expect(TLSVersions(minimum: .v13, maximum: .v13).text == "TLS 1.3 alone")
     }

@@ -96,7 +96,8 @@ struct TunnelTests {
         "that the parent refuses fail, each with its reason",
         arguments: [
             ("407 No", UpstreamFailure.Kind.proxyConfigurationError),
-            ("405 No", .proxyConfigurationError), ("403 No", .destinationUnavailable),
+            ("405 No", .proxyConfigurationError), ("403 No", .httpRequestDenied),
+            ("451 No", .httpRequestDenied), ("302 See", .httpRequestDenied),
             ("502 No", .destinationUnavailable), ("504 No", .connectionTimeout),
             ("404 No", .destinationNotFound),
         ])
@@ -121,6 +122,8 @@ struct TunnelTests {
                 #expect(failure.kind == kind)
                 #expect(failure.nextHop == "127.0.0.1:\(parent.port)")
                 #expect(!failure.detail.contains("sesame"))
+                let received = status.hasPrefix("407") ? nil : status.prefix(3)
+                #expect(failure.receivedStatus?.description == received.map(String.init))
             }
             #expect(fetched.head == nil)
         }
@@ -261,7 +264,7 @@ struct TunnelTests {
     @Test(
         "that SOCKS5 refuses say why (RFC 1928 §6)",
         arguments: [
-            (1, UpstreamFailure.Kind.destinationUnavailable), (2, .destinationUnavailable),
+            (1, UpstreamFailure.Kind.destinationUnavailable), (2, .httpRequestDenied),
             (3, .destinationIPUnroutable), (4, .destinationIPUnroutable),
             (5, .connectionRefused), (6, .connectionTimeout), (7, .proxyConfigurationError),
             (8, .proxyConfigurationError),

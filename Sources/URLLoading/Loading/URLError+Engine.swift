@@ -64,6 +64,7 @@ extension URLError {
         case .proxyConfigurationError, .httpRequestDenied: .cannotConnectToHost
         case .proxyLoopDetected: .httpTooManyRedirects
         case .requestBodyFailed: .requestBodyStreamExhausted
+        case .requestHeadTooLarge: .dataLengthExceedsMaximum
         case .proxyInternalError: .unknown
         }
     }
@@ -73,6 +74,7 @@ extension URLError {
         case .badURL: .badURL
         case .unsupported: .unsupportedURL
         case .requestContent: .requestBodyStreamExhausted
+        case .requestHead: .dataLengthExceedsMaximum
         // Of these, that there is no route at all is for whoever can look.
         case .hostNotFound, .proxyNotFound: .cannotFindHost
         case .notConnected, .cannotConnect, .proxy: .cannotConnectToHost

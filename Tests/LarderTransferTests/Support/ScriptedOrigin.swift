@@ -165,7 +165,9 @@ final class OriginConnection: Sendable {
     }
 
     /// Passes bytes between this connection and a port of this machine until both have ended.
-    func relay(to port: UInt16) {
+    ///
+    /// - Parameter dropsAlerts: what comes back is TLS up to 1.2, whose alerts are left out.
+    func relay(to port: UInt16, dropsAlerts: Bool = false) {
         let far = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -179,7 +181,9 @@ final class OriginConnection: Sendable {
         }
         guard connected else { return self.close() }
         let other = OriginConnection(far, index: -1)
-        Thread.detachNewThread { other.pump(to: self) }
+        Thread.detachNewThread {
+            if dropsAlerts { other.pumpWithoutAlerts(to: self) } else { other.pump(to: self) }
+        }
         self.pump(to: other)
     }
 
@@ -191,6 +195,16 @@ final class OriginConnection: Sendable {
             }
             if !bytes.isEmpty, !other.write(bytes) { break }
         } while self.receive()
+        _ = shutdown(other.socket, Int32(SHUT_WR))
+    }
+
+    /// Passes on all TLS records but alerts (RFC 5246 §6.2.1).
+    private func pumpWithoutAlerts(to other: OriginConnection) {
+        while let head = self.readRaw(5),
+            let content = self.readRaw(Int(head[3]) << 8 | Int(head[4]))
+        {
+            if head[0] != 21, !other.write(head + content) { break }
+        }
         _ = shutdown(other.socket, Int32(SHUT_WR))
     }
 
