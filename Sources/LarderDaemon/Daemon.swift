@@ -9,21 +9,20 @@ package enum Daemon {
     /// Serves until told to stop by SIGTERM or SIGINT, and then drains; a second signal ends it at
     /// once.
     ///
-    /// - Parameters:
-    ///   - reload: reads the configuration again, for SIGHUP and `ControlRequest.reload`.
-    ///   - announce: hears one line for people once all listeners are open: where clients connect
-    ///     and where the caches lie.
+    /// Once all listeners are open standard error gets one line for people: where clients connect and where
+    /// the caches lie.
+    ///
+    /// - Parameter reload: reads the configuration again, for SIGHUP and `ControlRequest.reload`.
     /// - Throws: what keeps it from starting: a port in use, a log that cannot be opened.
     @concurrent
     package static func serve(
         _ loaded: LoadedSettings,
-        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings,
-        announce: @escaping @Sendable (String) -> Void
+        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
     ) async throws(DaemonError) {
         let level = DaemonLog.Level(loaded.settings.log.level)
         let messages = DaemonLog(level)
         do throws(DaemonError) {
-            try await Self.serve(loaded, messages.logger, level, reload: reload, announce: announce)
+            try await Self.serve(loaded, messages, level, reload: reload)
         } catch {
             await messages.close()
             throw error
@@ -32,10 +31,10 @@ package enum Daemon {
     }
 
     private static func serve(
-        _ loaded: LoadedSettings, _ log: Logger, _ level: DaemonLog.Level,
-        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings,
-        announce: @escaping @Sendable (String) -> Void
+        _ loaded: LoadedSettings, _ messages: DaemonLog, _ level: DaemonLog.Level,
+        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedSettings
     ) async throws(DaemonError) {
+        let log = messages.logger
         Self.guardMemory(loaded.settings, log)
         DescriptorLimit.raise()
         // Before anything is opened: a signal that comes while it starts is not lost.
@@ -54,7 +53,7 @@ package enum Daemon {
             guard start.isEnded else { throw error }
             return log.notice("stopped before it served", metadata: ["cause": "\(error)"])
         }
-        announce(await proxy.announcement)
+        messages.say(await proxy.announcement)
         ServiceManager.tell("READY=1")
         await Self.run(proxy, until: signals, log)
     }

@@ -48,6 +48,9 @@ final class DaemonLog: Sendable {
         lost.set(self.logger)
     }
 
+    /// Writes a line as it is.
+    func say(_ line: String) { self.writer.record(Array((line + "\n").utf8)) }
+
     /// Writes what is there, unless that takes too long; what is logged after it is dropped.
     func close() async { await self.writer.close(within: Self.closingTime) }
 

@@ -42,6 +42,6 @@ struct Serve: AsyncParsableCommand {
         // Of the start the usage is wrong; of a reload the file that has changed since.
         if let objection = override.objection(to: loaded.settings) { throw objection }
         override.apply(to: &loaded)
-        try await Daemon.serve(loaded, reload: readAgain, announce: Output.note)
+        try await Daemon.serve(loaded, reload: readAgain)
     }
 }
