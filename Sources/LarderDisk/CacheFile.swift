@@ -47,6 +47,10 @@ enum FileTrouble: Sendable, Equatable {
     case panicked(LMDBError)
     /// Its name leads to another file or to none.
     case gone
+    /// The name of its lock leads to a file that another process has locked.
+    case lockedOut
+    /// The name of its table of readers leads to another one or to none.
+    case unlisted
 
     /// The trouble that an error speaks of; nil where the file is none the worse for it.
     init?(_ error: LMDBError) {
@@ -69,7 +73,8 @@ enum FileTrouble: Sendable, Equatable {
     var error: LMDBError {
         switch self {
         case .damaged(let error), .panicked(let error): error
-        case .gone: LMDBError(.noSuchFile, operation: "stat")
+        case .gone, .unlisted: LMDBError(.noSuchFile, operation: "stat")
+        case .lockedOut: LMDBError(.exchanged, operation: "lock")
         }
     }
 }

@@ -39,14 +39,14 @@ extension DiskWriter {
             self.fragmentation.wrote(UInt64(clamping: attempt.cost / Segment.pageSize))
             // Paths of the trees are copied by each commit, in the midst of the bodies' pages.
             self.core.residency.touched(values: Self.pathsOfCommit + batch.count, bytes: 0)
-            self.paySync()
+            let isOnDisk = self.paySync()
             // Before anybody is told: who was may end the process.
             self.noteSteady(hasCommitted: true)
             if attempt.hasStored {
                 self.core.worked()
                 if let lack { self.tellOfFullDisk(lack, at: began) }
             }
-            self.removalsCommitted(attempt.removals)
+            self.removalsCommitted(attempt.removals, isCertain: isOnDisk)
             self.run(attempt.effects)
         case .failure(let error):
             // A transaction that could not even begin has taken nothing: it would be tried again
@@ -55,7 +55,7 @@ extension DiskWriter {
                 while let command = self.core.mailbox.take() { batch.append(command) }
             }
             self.owesSync = true
-            self.core.failed(error)
+            if error.lacksRoom { self.core.failed(error) } else { self.writingFailed(error) }
             self.fail(batch, error)
             if let limit = self.removals.acknowledgeBy, limit <= .now { self.acknowledgeDeferred() }
             self.retryRemovals()
@@ -91,13 +91,16 @@ extension DiskWriter {
         return true
     }
 
-    private mutating func paySync() {
-        guard self.owesSync else { return }
+    /// Brings the commit that follows a failure to the disk; whether it is there, or need not be.
+    private mutating func paySync() -> Bool {
+        guard self.owesSync else { return true }
         do throws(LMDBError) {
             try self.core.environment.synchronize()
             self.owesSync = false
+            return true
         } catch {
-            self.core.failed(error)
+            self.writingFailed(error)
+            return false
         }
     }
 

@@ -60,6 +60,17 @@ struct PendingRemovals {
     /// Whether somebody waits to be told.
     var hasDeferred: Bool { !self.deferredAcknowledgements.isEmpty }
 
+    /// A transaction has removed a part of it; whether nothing is owed any more.
+    ///
+    /// - Parameter isCertain: whether what it did is known to be on the disk.
+    mutating func committed(_ part: RemovalDebts, isCertain: Bool) -> Bool {
+        self.debts.subtract(part)
+        self.due = nil
+        guard isCertain, self.debts.isDone else { return false }
+        self.debts.isRecorded = false
+        return true
+    }
+
     mutating func takeDeferred() -> [@Sendable () -> Void] {
         self.acknowledgeBy = nil
         defer { self.deferredAcknowledgements = [] }
@@ -193,15 +204,17 @@ extension DiskWriter {
     var isOwing: Bool { self.removals.debts.isRecorded || self.removals.hasDeferred }
 
     /// A transaction has removed this.
-    mutating func removalsCommitted(_ part: RemovalDebts) {
+    ///
+    /// - Parameter isCertain: whether it is known to be on the disk. Else it stays owed: the next
+    ///   transaction first makes sure of this one (`Environment.settle()`), whatever else it does.
+    mutating func removalsCommitted(_ part: RemovalDebts, isCertain: Bool) {
         guard !self.removals.debts.isNothing || self.isOwing else { return }
-        self.removals.debts.subtract(part)
         self.core.entries.withLock { $0.removed(part.keys.keys) }
-        self.removals.due = nil
-        if self.removals.debts.isDone {
-            self.removals.debts.isRecorded = false
+        if self.removals.committed(part, isCertain: isCertain) {
             self.core.writerLock.note(owes: false)
             self.runDeferred()
+        } else if !isCertain {
+            return self.retryRemovals()
         }
         self.setAlarm()
     }

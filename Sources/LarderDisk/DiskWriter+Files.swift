@@ -12,11 +12,13 @@ import Synchronization
 extension DiskWriter {
     /// Sees to the file, where there is trouble; whether there is one to write to.
     ///
-    /// - Parameter isClosing: nothing more is stored: what is gone stays so.
+    /// - Parameter isClosing: nothing more is stored: what is gone stays so, and what only others
+    ///   cannot read is written to its end.
     mutating func hasUsableFile(isClosing: Bool = false) -> Bool {
         let action: FileMending.Action
         if self.mending.trouble == nil {
             guard let trouble = self.core.file.trouble else { return true }
+            if isClosing, trouble == .unlisted { return true }
             for sink in self.core.openSinks() { sink.end(.abandoned(.storeFailed)) }
             action = self.mending.found(trouble, at: self.core.clock())
         } else {
@@ -62,6 +64,7 @@ extension DiskWriter {
         self.failCompactions(self.core.compactions.take(), .failed)
         // What is owed waits for the file, and whoever stores next makes it mended.
         self.removals.due = nil
+        self.forgetPlans()
         self.setAlarm()
         self.core.mailbox.wait()
         return true
@@ -76,7 +79,10 @@ extension DiskWriter {
 
     /// - Returns: whether it was by a new file.
     private mutating func mend(_ trouble: FileTrouble) throws(StoreError) -> Bool {
-        try self.core.writerLock.renew(self.core.files)
+        if try self.core.writerLock.renew(self.core.files) {
+            // Another process has removed what it could not take out of the file.
+            self.removals.debts.isTooMuch = true
+        }
         do throws(LMDBError) {
             switch trouble {
             case .damaged(let error):
@@ -86,6 +92,8 @@ extension DiskWriter {
             case .panicked(let error):
                 if !self.removals.debts.isTooMuch, try self.reopenFile(error) { return false }
                 try self.replaceFile(because: error.description)
+            case .lockedOut, .unlisted:
+                return try self.resume()
             }
         } catch {
             throw self.core.storeError(error)
@@ -139,6 +147,8 @@ extension DiskWriter {
         self.removals.debts = RemovalDebts()
         // Nothing is due any more: left in the past, it would end every wait at once.
         self.removals.due = nil
+        self.forgetPlans()
+        self.owesRecovery = false
         self.setAlarm()
         core.writerLock.note(owes: false)
         self.runDeferred()
@@ -156,13 +166,49 @@ extension DiskWriter {
 
     // MARK: The same file
 
+    /// Goes on with a file that may be as it was left; whether a new one had to take its place.
+    private mutating func resume() throws(LMDBError) -> Bool {
+        let files = self.core.files
+        guard (try? self.core.environment.isFile(at: files.data)) != false else {
+            try self.replaceFile(because: "another file lay in the place of the one in use")
+            return true
+        }
+        do throws(LMDBError) {
+            // It begins with a look at whose the last commit is.
+            try self.core.environment.write { (_) throws(LMDBError) in }
+        } catch {
+            if case .damaged? = FileTrouble(error) {
+                try self.replaceFile(because: error.description)
+                return true
+            }
+            // Else by a try before this one, which somebody's reading held up.
+            if error.code != .closed { throw error }
+        }
+        // A table that lay there meanwhile knows neither of our readers nor of our commits.
+        if (try? self.core.environment.isReaderTable(at: files.readerTable)) == false {
+            files.removeReaderTable()
+        }
+        if !self.removals.debts.isTooMuch,
+            try self.reopenFile(LMDBError(.panic, operation: "reopen"))
+        {
+            return false
+        }
+        try self.replaceFile(because: "it could not be opened again")
+        return true
+    }
+
+    /// How long those who read are waited for: they read in short steps, where the disk is not slow.
+    private static let readersPatience = Duration.seconds(1)
+
     /// Opens the file again; false where it is not fit for that.
     ///
     /// Throws `error` while readers are still at the old environment, which keeps its place until they
     /// have ended: lmdb.h forbids to open a file twice in one process.
     private mutating func reopenFile(_ error: LMDBError) throws(LMDBError) -> Bool {
         let core = self.core
-        core.environment.close()
+        let bell = try Doorbell()
+        core.environment.close { bell.ring() }
+        bell.wait(limit: Self.readersPatience)
         let opened: OpenedCache?
         do throws(LMDBError) {
             opened = try OpenedCache.reopen(

@@ -11,31 +11,47 @@ extension DiskWriter {
     static let smallBody: UInt32 = 4
     private static let urgentSteps = 64
 
-    /// Bodies that a process left unfinished become garbage.
+    /// Bodies that a process left unfinished become garbage, at once or when the disk writes again.
     mutating func recover() {
-        var isDone = false
-        while !isDone {
+        self.owesRecovery = true
+        while self.owesRecovery {
             do throws(LMDBError) {
-                let (attempt, count) = try self.attempt {
+                let (attempt, isMore) = try self.attempt {
                     (attempt, transaction) throws(LMDBError) in
+                    // By the time that it succeeds others may be on their way.
+                    let wanted = Set(self.core.openSinks().map(\.id))
                     let ids = try self.ids(in: self.core.schema.pending, transaction)
-                    for id in ids { try self.discardPending(id, &attempt, transaction) }
-                    return ids.count
+                    let left = ids.filter { !wanted.contains($0) }
+                    for id in left { try self.discardPending(id, &attempt, transaction) }
+                    return ids.count == Self.stepSize && !left.isEmpty
                 }
                 self.takeOver(attempt)
-                isDone = count < Self.stepSize
+                self.owesRecovery = isMore
             } catch {
-                // They stay where they are until the next start.
-                self.core.failed(error)
-                isDone = true
+                return self.writingFailed(error)
             }
         }
     }
 
+    /// Something failed that no room can be made for: none is taken back either before the disk is
+    /// tried again.
+    ///
+    /// Else each step would fail at once, and the next one after it.
+    mutating func writingFailed(_ error: LMDBError) {
+        self.core.failed(error)
+        self.reclaimDue =
+            .now + max(self.core.configuration.retryInterval, self.core.pauseLeft)
+    }
+
     /// Takes back some room.
     mutating func reclaimStep() {
-        let progress = self.reclaim(downTo: self.marks.lowPages, isUrgent: false)
-        if progress == 0 { self.isStuck = true }
+        if self.owesRecovery {
+            self.recover()
+            self.isStuck = self.owesRecovery
+        } else {
+            let progress = self.reclaim(downTo: self.marks.lowPages, isUrgent: false)
+            if progress == 0 { self.isStuck = true }
+        }
     }
 
     /// The map is full: more must be free from now on, so that runs of pages are found.
@@ -116,7 +132,7 @@ extension DiskWriter {
         // That the file is full is no failure of the disk.
         case .failure(let error) where error.code == .mapFull: return 0
         case .failure(let error):
-            self.core.failed(error)
+            self.writingFailed(error)
             return 0
         }
     }

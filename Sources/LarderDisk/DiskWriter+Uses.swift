@@ -45,7 +45,7 @@ extension DiskWriter {
             self.noteSteady(hasCommitted: true)
             return true
         } catch {
-            self.core.failed(error)
+            self.writingFailed(error)
             return false
         }
     }

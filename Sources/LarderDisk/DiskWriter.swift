@@ -7,7 +7,7 @@ import Synchronization
 /// The one writer of a cache file; lives on its own thread.
 ///
 /// ```
-/// recover ─▶ (batch │ reclaim step │ flush of uses │ gather │ wait)* ─▶ end
+/// recover ─▶ (batch │ reclaim step │ flush of uses │ upkeep │ gather │ wait)* ─▶ end
 /// ```
 ///
 /// A batch is whatever commands wait, up to a bound in bytes and time: under load many share one
@@ -20,9 +20,10 @@ import Synchronization
 /// flushes files to disk, or next non-MDB_RDONLY commit or mdb_env_sync(). This optimization
 /// maintains database integrity, but a system crash may undo the last committed transaction." The
 /// order is: pages of n, fdatasync, meta of n; pages of n+1, fdatasync (which also brings meta of n),
-/// meta of n+1. Pages that n−1 frees are written over by n+1 at the earliest, so the snapshot that
-/// the meta page on the disk names is intact at every instant. What was being written and never
-/// committed is found in `pending` at the next start.
+/// meta of n+1. Where no commit follows, another fdatasync brings meta of n (``IdleUpkeep``). Pages
+/// that n−1 frees are written over by n+1 at the earliest, so the snapshot that the meta page on the
+/// disk names is intact at every instant. What was being written and never committed is found in
+/// `pending` at the next start, or once the disk writes again where it does not then.
 ///
 /// An fdatasync that fails may have lost the meta page of the commit before, and no later one would
 /// report it again (fsync(2) tells of each failure once). So the first commit after a failure is
@@ -115,6 +116,11 @@ struct DiskWriter {
     var kept = KeptInARow()
     /// Nothing could be reclaimed last time: wait for a change.
     var isStuck = false
+    /// The disk refused to write: nothing that can wait is written before.
+    var reclaimDue: ContinuousClock.Instant?
+    /// What a process left unfinished is still there.
+    var owesRecovery = false
+    var upkeep = IdleUpkeep()
     /// What must be free beyond the least, as experience shows.
     var fragmentation: FragmentationReserve
     var removals = PendingRemovals()
@@ -169,7 +175,8 @@ struct DiskWriter {
         if let disk = self.core.statistics.disk { self.learnKeys(holding: disk.objects) }
         self.recover()
         while self.turn() {}
-        let isUsable = self.mending.trouble == nil && self.core.file.trouble == nil
+        let trouble = self.core.file.trouble
+        let isUsable = self.mending.trouble == nil && (trouble == nil || trouble == .unlisted)
         if isUsable {
             self.removals.due = nil
             while self.isOwing, self.removals.due == nil { self.runBatch() }
@@ -224,7 +231,8 @@ struct DiskWriter {
             return false
         } else if let due = look.usesDue, due <= ContinuousClock.now {
             self.flushSomeUses()
-        } else {
+        } else if !self.keepUp() {
+            self.setAlarm()
             self.core.mailbox.wait()
             self.isStuck = false
         }
@@ -246,13 +254,17 @@ struct DiskWriter {
 
     /// Ends waits where there is something to do for which nobody calls.
     func setAlarm() {
-        self.core.mailbox.wake(at: [self.steadyDue, self.removals.due].compactMap { $0 }.min())
+        let moments = [self.steadyDue, self.removals.due, self.reclaimDue, self.upkeep.due]
+        self.core.mailbox.wake(at: moments.compactMap { $0 }.min())
     }
 
     /// Whether there is room to take back; and if there was none last time, whether a reader has gone
     /// since.
+    ///
+    /// A disk that refused to write is left alone for a while.
     var mayReclaim: Bool {
-        (self.isEvicting || self.hasGarbage)
+        if let due = self.reclaimDue, due > .now { return false }
+        return (self.isEvicting || self.hasGarbage || self.owesRecovery)
             && (!self.isStuck || !self.core.hasReclaimed.load(ordering: .sequentiallyConsistent))
     }
 
@@ -304,6 +316,7 @@ struct DiskWriter {
         self.kept = attempt.kept
         self.pages = attempt.pages
         self.hasGarbage = attempt.hasGarbage
+        self.reclaimDue = nil
         if self.pages > self.marks.highPages { self.isEvicting = true }
         if self.pages <= self.marks.lowPages { self.isEvicting = false }
         if attempt.refused > 0 {
@@ -327,8 +340,9 @@ struct DiskWriter {
         let file = self.core.file
         let environment = file.environment
         let schema = file.schema
-        // Whoever deleted or replaced it did not mean what is stored from now on.
-        if (try? environment.isFile(at: self.core.files.data)) == false { _ = file.note(.gone) }
+        self.checkNames(of: file)
+        self.upkeep.committed(try? environment.information().lastPage)
+        self.lookForReaders(at: .now)
         // A file that stays shorter than its account would look cut short at the next start; that
         // it could not be made longer is no failure of what was committed.
         try? environment.extendFileToLastPage()

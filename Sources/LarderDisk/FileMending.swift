@@ -36,7 +36,7 @@ struct FileMending: Sendable, Equatable {
         var trouble = found
         var isSoon = false
         switch found {
-        case .gone: break
+        case .gone, .lockedOut, .unlisted: break
         case .damaged:
             isSoon = Self.isRecent(self.lastNewFile, at: now)
         case .panicked(let error):

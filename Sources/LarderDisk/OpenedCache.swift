@@ -162,7 +162,8 @@ struct OpenedCache {
         // kernel would fetch them one fault at a time.
         EnvironmentOptions(
             mapSize: max(mapSize, Self.capacity(configuration)),
-            maximumReaders: configuration.maximumReaders, durability: .dataOnly)
+            maximumReaders: configuration.maximumReaders, durability: .dataOnly,
+            isSoleWriter: true)
     }
 
     /// The capacity in whole pages.

@@ -48,6 +48,7 @@ package enum StructureCheck {
             default: throw error
             }
         }
+        lock.noteChecking()
         defer {
             lock.withdraw()
             lock.release()

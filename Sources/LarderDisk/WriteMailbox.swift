@@ -189,6 +189,9 @@ final class WriteMailbox: Sendable {
     /// Places for commands that it has now, those of taken ones among them.
     var places: Int { self.state.withLock { $0.commands.count } }
 
+    /// Whether the writer waits to be called, or for a moment.
+    var isWriterWaiting: Bool { self.state.withLock { $0.writerWaits } }
+
     /// Gives back the room of commands that are done.
     func release(_ bytes: Int) {
         self.state.withLock { $0.outstanding -= bytes }

@@ -11,6 +11,7 @@ import Synchronization
 /// (as the one before left it)⏎ ─▶ opened N⏎ ─(what was asked for is done, or ten seconds passed)─▶
 /// steady⏎ ─▶ closed⏎
 /// owed⏎, while removals are acknowledged that the cache file could not be told of
+/// checking⏎, while the file is only looked at as a whole, and nobody may write to it
 /// ```
 ///
 /// `N` counts the processes in a row, this one included, that came no further once they gave the file
@@ -65,6 +66,15 @@ final class WriterLock: Sendable {
     /// ended for opening it.
     func withdraw() {
         try? Self.write(self.former, self.descriptor)
+    }
+
+    /// Writes down that it is held to keep writers away, and by none.
+    ///
+    /// Where it cannot be written, who is refused is told of a writer.
+    func noteChecking() {
+        var text = Self.takenOver(self.former)
+        if !text.hasSuffix("\n") { text += "\n" }
+        try? Self.write(text + "\(Self.checkingMark)\n", self.descriptor)
     }
 
     /// Lets another process have it.
@@ -132,12 +142,15 @@ final class WriterLock: Sendable {
     }
 
     private static let owedMark = "owed"
+    private static let checkingMark = "checking"
 
     private static func opened(after earlyEnds: Int) -> String { "opened \(earlyEnds + 1)" }
 
     /// What the former holder said, under the number of this process.
     private static func takenOver(_ former: String) -> String {
-        "\(getpid())" + former.drop { $0 != "\n" }
+        let lines = former.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
+            .filter { $0 != Self.checkingMark }
+        return (["\(getpid())"] + lines).joined(separator: "\n")
     }
 
     /// Takes the lock; throws `.inUse` where another process, or this one, holds it.
@@ -162,21 +175,50 @@ final class WriterLock: Sendable {
 
     /// Takes it again, and makes the directory again, where both were removed; throws `.inUse` where
     /// another process was faster.
-    func renew(_ files: DiskFiles) throws(StoreError) {
+    ///
+    /// - Returns: whether who held it meanwhile owes removals.
+    func renew(_ files: DiskFiles) throws(StoreError) -> Bool {
         do throws(LMDBError) {
             try files.makeDirectory()
         } catch {
             throw StoreError(error, path: files.directory)
         }
+        return try Self.isNamed(self.descriptor, files) ? false : self.takeAnew(files)
+    }
+
+    private func takeAnew(_ files: DiskFiles) throws(StoreError) -> Bool {
         let descriptor = self.descriptor
-        if Self.isNamed(descriptor, files) { return }
-        let (new, _) = try Self.take(files)
+        let (new, text) = try Self.take(files)
         self.state.withLock { state in
             state.descriptor = new
             state.isOwedInFile = false
         }
         _ = close(descriptor)
         self.note(.steady)
+        return Self.isOwed(text)
+    }
+
+    /// What a look at the lock's name has found.
+    enum Keeping: Sendable, Equatable {
+        case kept
+        /// It was removed, and another process has the one that bears its name now.
+        case lost
+        /// It was removed, and had meanwhile by a process that left removals to be done.
+        case keptOwing
+    }
+
+    /// Makes the lock anew and takes it where somebody has removed it: a lock without a name keeps
+    /// nobody out.
+    ///
+    /// Two system calls where it has its name. One that cannot be made anew is for the next look.
+    func keep(_ files: DiskFiles) -> Keeping {
+        if Self.isNamed(self.descriptor, files) { return .kept }
+        do throws(StoreError) {
+            return try self.takeAnew(files) ? .keptOwing : .kept
+        } catch {
+            if case .inUse = error.code { return .lost }
+            return .kept
+        }
     }
 
     /// Whether the lock's name still leads to the file that is open.
@@ -221,12 +263,9 @@ final class WriterLock: Sendable {
             throw StoreError(error, path: path)
         }
         if !isTaken {
-            let pid = Self.holder(Self.read(descriptor))
+            let text = Self.read(descriptor)
             _ = close(descriptor)
-            throw StoreError(
-                .inUse(pid: pid), path: files.directory,
-                cause: "process \(pid.map(String.init) ?? "?") writes to this cache",
-                remedy: "stop it, or name another directory")
+            throw Self.refusal(text, files)
         }
         return (descriptor, Self.read(descriptor))
     }
@@ -242,6 +281,21 @@ final class WriterLock: Sendable {
     }
 
     // MARK: The text
+
+    private static func refusal(_ text: [UInt8], _ files: DiskFiles) -> StoreError {
+        let pid = Self.holder(text)
+        let isChecking = text.split(separator: 10).contains {
+            $0.elementsEqual(Self.checkingMark.utf8)
+        }
+        let name = "process \(pid.map(String.init) ?? "?")"
+        return StoreError(
+            .inUse(pid: pid), path: files.directory,
+            cause: isChecking
+                ? "\(name) looks at all of this cache, and keeps writers away meanwhile"
+                : "\(name) writes to this cache",
+            remedy: isChecking
+                ? "wait until it has ended, or stop it" : "stop it, or name another directory")
+    }
 
     private static func holder(_ text: [UInt8]) -> Int32? {
         Int32(String(decoding: text.prefix { $0 != 10 }, as: UTF8.self))

@@ -119,15 +119,19 @@ extension Environment {
             throw error
         }
         let writes = self.vetting.isDirty
+        let count = self.vetting.begunCount
         // "The transaction handle is freed" by a commit, also by one that fails.
         let code = unsafe AssertedCalls.commit(handle)
         self.note(code)
         if code == MDB_MAP_FULL { self.writeTimes.noteWithoutRoom() }
         if code != MDB_SUCCESS {
-            self.vetting.commitFailed()
+            self.vetting.commitFailed(count)
         } else if writes {
             self.vetting.commitSucceeded()
             self.map.committed()
+            if self.options.durability == .dataOnly {
+                self.owesMetaPage.store(true, ordering: .sequentiallyConsistent)
+            }
         }
         try self.vetting.check(self.explained(code), "mdb_txn_commit")
     }

@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import Synchronization
 
 extension Environment {
     /// How large it is.
@@ -61,10 +62,19 @@ extension Environment {
     package func synchronize() throws(LMDBError) {
         _ = try self.beginUse(takesIdle: false)
         defer { self.endUse() }
+        // Before: what is committed meanwhile may come too late for it.
+        self.owesMetaPage.store(false, ordering: .sequentiallyConsistent)
         let code = unsafe mdb_env_sync(self.handle, 1)
         self.note(code)
+        if code != MDB_SUCCESS { self.owesMetaPage.store(true, ordering: .sequentiallyConsistent) }
         try LMDBError.check(code, "mdb_env_sync")
     }
+
+    /// Whether power that fails now would undo nothing that was committed.
+    ///
+    /// With ``EnvironmentOptions/Durability/dataOnly`` it may undo the last commit, until another one,
+    /// or ``synchronize()``, has brought that to the disk. Says no of a file that was just opened.
+    package var isOnDisk: Bool { !self.owesMetaPage.load(ordering: .sequentiallyConsistent) }
 
     /// Frees the slots of readers whose process died; returns how many.
     ///

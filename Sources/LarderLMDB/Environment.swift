@@ -47,6 +47,8 @@ import Synchronization
     /// freed when that is zero for good. An MDB_env may be used by all threads of a process.
     nonisolated(unsafe) let handle: OpaquePointer
     let identity: FileIdentity
+    /// The table of readers; nil where that cannot be told.
+    let tableIdentity: FileIdentity?
     /// The file as it is mapped.
     let map: PageMap
     /// Whether the file can still be believed.
@@ -56,18 +58,22 @@ import Synchronization
     /// How long write transactions took.
     package let writeTimes = WriteTimes()
     let usage = Mutex(Usage())
+    /// The meta page of the last commit may be in the kernel's memory alone: how the last process left
+    /// it is not known.
+    let owesMetaPage = Atomic(true)
     package let path: String
     package let options: EnvironmentOptions
 
     private init(
-        handle: OpaquePointer, map: PageMap, identity: FileIdentity, path: String,
-        options: EnvironmentOptions
+        handle: OpaquePointer, map: PageMap, identity: FileIdentity, table: FileIdentity?,
+        path: String, options: EnvironmentOptions
     ) {
         unsafe self.handle = handle
         self.identity = identity
+        self.tableIdentity = table
         self.map = map
         self.soundness = Soundness(observer: options.damageObserver)
-        self.vetting = WriteVetting(map, self.soundness)
+        self.vetting = WriteVetting(map, self.soundness, isSole: options.isSoleWriter)
         self.path = path
         self.options = options
     }
@@ -104,19 +110,20 @@ import Synchronization
             try Self.reserveReaderTable(of: path, readers: options.maximumReaders)
             willMap()
             let handle = try unsafe Self.openHandle(path, options)
+            let table = try? FileIdentity(path: path + "-lock")
             let map: PageMap
             do throws(LMDBError) {
                 guard try unsafe Self.identity(of: handle) == identity else {
                     throw LMDBError(.exchanged, operation: "open")
                 }
-                map = try unsafe PageMap(
-                    handle, identity, lock: try? FileIdentity(path: path + "-lock"))
+                map = try unsafe PageMap(handle, identity, lock: table)
             } catch {
                 unsafe mdb_env_close(handle)
                 throw error
             }
             let environment = unsafe Environment(
-                handle: handle, map: map, identity: identity, path: path, options: options)
+                handle: handle, map: map, identity: identity, table: table, path: path,
+                options: options)
             EnvironmentRegistry.register(environment, as: identity)
             if !options.isReadOnly { _ = try? environment.clearStaleReaders() }
             return environment
@@ -344,6 +351,7 @@ import Synchronization
         let (failures, settled) = self.usage.withLock { ($0.failures, $0.settledFailures) }
         if failures == settled { return }
         try self.anchor()
+        self.owesMetaPage.store(false, ordering: .sequentiallyConsistent)
         // Not one that was noted meanwhile: of two calls that synchronise at the same time the kernel
         // tells an error of either to one alone.
         self.usage.withLock { $0.settledFailures = failures }

@@ -20,6 +20,8 @@ package struct EnvironmentOptions: Sendable {
     package var durability: Durability
     /// Whether the kernel reads ahead of page faults in the map.
     package var readsAhead: Bool
+    /// Whether nobody else may commit while it is open; a commit that is not its own makes it unsound.
+    package var isSoleWriter: Bool
     /// Told once when damage is found, from then on nothing is read or written any more.
     ///
     /// On the thread that found it, maybe inside its transaction: it must note it and return.
@@ -28,6 +30,7 @@ package struct EnvironmentOptions: Sendable {
     package init(
         mapSize: UInt64 = 0, maximumDatabases: UInt32 = 8, maximumReaders: UInt32 = 126,
         isReadOnly: Bool = false, durability: Durability = .full, readsAhead: Bool = true,
+        isSoleWriter: Bool = false,
         damageObserver: (@Sendable (LMDBError) -> Void)? = nil
     ) {
         self.mapSize = mapSize
@@ -36,6 +39,7 @@ package struct EnvironmentOptions: Sendable {
         self.isReadOnly = isReadOnly
         self.durability = durability
         self.readsAhead = readsAhead
+        self.isSoleWriter = isSoleWriter
         self.damageObserver = damageObserver
     }
 }

@@ -33,6 +33,16 @@ import Synchronization
     private(set) var meta: MetaRecord?
     var kind = TreeKind.plain
     private let hasFailed = Atomic<Bool>(false)
+    /// Whether nobody else may commit.
+    private let isSole: Bool
+    /// The last commit of this process's, or the one that it began with.
+    private var ownTransaction: UInt64?
+    /// The commit that this process has begun last; what became of it shows with the next.
+    private var begunTransaction: UInt64?
+    /// How many it has begun.
+    private(set) var begunCount: UInt64 = 0
+    /// Which of them was the last to fail.
+    private let failedCount = Atomic<UInt64>(0)
     /// When the last commit of this process was written, or the file found as it is since.
     private let committed = Mutex<FileStamp?>(nil)
     /// When the file was last written to, as far as the transaction knows.
@@ -42,9 +52,10 @@ import Synchronization
     /// What is known of each database in this transaction, at the place of its handle.
     var trees: [KnownTree?] = []
 
-    init(_ map: PageMap, _ soundness: Soundness) {
+    init(_ map: PageMap, _ soundness: Soundness, isSole: Bool) {
         self.map = map
         self.soundness = soundness
+        self.isSole = isSole
     }
 
     /// Whether LMDB's transaction may only be left alone, cursors and all.
@@ -63,8 +74,10 @@ import Synchronization
         if self.hasFailed.exchange(false, ordering: .acquiringAndReleasing) {
             self.knownTransaction = nil
         }
+        let roots = Reader.roots(of: transaction, self.map)
+        try self.checkIsOwn(transaction, isLast: !roots.mayBeChanging)
         try self.vet { () throws(TreeFailure) in
-            let meta = try Reader.roots(of: transaction, self.map).meta.get()
+            let meta = try roots.meta.get()
             self.meta = meta
             if self.knownTransaction != transaction {
                 self.vetted = PageBits(lastPage: meta.lastPage)
@@ -75,6 +88,28 @@ import Synchronization
             if self.freeTransaction != transaction { self.free = nil }
             self.makeRoom(lastPage: meta.lastPage)
         }
+    }
+
+    /// Throws where the last commit may be nobody else's, and is neither this process's nor what that
+    /// began with.
+    ///
+    /// - Parameter isLast: the file has none after it. Who uses another table of readers counts by that.
+    private func checkIsOwn(_ transaction: UInt64, isLast: Bool) throws(LMDBError) {
+        guard self.isSole else { return }
+        if self.failedCount.load(ordering: .acquiring) == self.begunCount {
+            self.begunTransaction = nil
+        }
+        // What it begins with is what others have left: who was killed while it committed may have
+        // left a meta page and not counted it.
+        if let own = self.ownTransaction {
+            // One that wrote nothing in the end has left its number to the next.
+            guard transaction == own || transaction == self.begunTransaction, isLast else {
+                throw self.soundness.lose(
+                    LMDBError(.corrupted, operation: "another process has written to it"))
+            }
+        }
+        self.ownTransaction = transaction
+        self.begunTransaction = nil
     }
 
     /// Begins for a transaction of LMDB's that changes nothing, on the snapshot of `meta`.
@@ -111,6 +146,8 @@ import Synchronization
             while isThere { isThere = try cursor.next() }
         }
         self.knownTransaction = number
+        self.begunTransaction = number
+        self.begunCount += 1
     }
 
     /// To be called after a commit that wrote something, by which time others may write.
@@ -147,7 +184,10 @@ import Synchronization
     }
 
     /// To be called when a commit failed, by which time others may write.
-    func commitFailed() {
+    ///
+    /// - Parameter count: ``begunCount`` as it was when it began.
+    func commitFailed(_ count: UInt64) {
+        self.failedCount.store(count, ordering: .releasing)
         self.hasFailed.store(true, ordering: .releasing)
     }
 

@@ -13,7 +13,7 @@ import Testing
 /// A disk that takes the first bytes of each file, and no page of a cache, while `isFull`.
 ///
 /// setrlimit(2), `RLIMIT_FSIZE`: for the whole process, so only where a test has one of its own.
-private func disk(isFull: Bool) {
+func disk(isFull: Bool) {
     _ = signal(SIGXFSZ, SIG_IGN)
     let kind = __rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue))
     var limit = rlimit()
@@ -168,6 +168,21 @@ struct DebtTests {
         #expect(!WriterLock.isOwed(written + before.dropFirst(written.count)))
         #expect(WriterLock.isOwed(WriterLock.covering("4711\nsteady\nowed\n")))
         #expect(WriterLock.earlyEnds(WriterLock.covering("4711\nopened 3\n")) == 3)
+    }
+
+    @Test("is owed until it is known to be on the disk, and no longer")
+    func certainty() {
+        var removals = PendingRemovals()
+        removals.debts.garbage = [ObjectID(rawValue: 1)]
+        removals.debts.isRecorded = true
+        var isDone = removals.committed(removals.debts.part, isCertain: false)
+        #expect(!isDone)
+        #expect(removals.debts.isRecorded)
+        // With nothing left to write.
+        #expect(removals.debts.part.garbage.isEmpty)
+        isDone = removals.committed(removals.debts.part, isCertain: true)
+        #expect(isDone)
+        #expect(removals.debts.isNothing)
     }
 
     /// Has a reader stand still in a transaction until nearly all of a file of 16 MiB is used up: what
@@ -370,7 +385,12 @@ struct DebtTests {
         }
         #expect(await store.find(cacheKey("b")).count == 1)
         #expect(self.directory.writerLockText == "\(getpid())\nsteady\n")
-        #expect(store.core.mailbox.look().alarm == nil, "the writer rests")
+        // Once the last commit is on the disk, the writer rests.
+        let limit = ContinuousClock.now + .seconds(30)
+        while store.core.mailbox.look().alarm != nil {
+            try #require(ContinuousClock.now < limit)
+            await Task.yield()
+        }
         await store.closed()
     }
 

@@ -197,13 +197,15 @@ struct FileMendingTests {
         #expect(mending.due(at: self.start) == .mend(self.damage))
     }
 
-    @Test("that was deleted is replaced however often that happens")
-    func gone() {
+    @Test(
+        "whose names lead elsewhere is seen to however often that happens",
+        arguments: [.gone, .lockedOut, .unlisted] as [FileTrouble])
+    func gone(_ trouble: FileTrouble) {
         var mending = FileMending()
         for second in 0..<3 {
             let now = self.start + .seconds(second)
-            #expect(mending.found(.gone, at: now) == .mend(.gone))
-            mending.mended(byNewFile: true, at: now)
+            #expect(mending.found(trouble, at: now) == .mend(trouble))
+            mending.mended(byNewFile: trouble == .gone, at: now)
         }
     }
 

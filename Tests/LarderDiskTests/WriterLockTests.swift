@@ -62,6 +62,28 @@ struct WriterLockTests {
         #expect(flock(older, LOCK_EX | LOCK_NB) == 0)
     }
 
+    @Test("is said to be held for a look by who only looks, and not by who takes it after that")
+    func checking() throws {
+        let left = "4711\nopened 3\nowed\n"
+        try Data(left.utf8).write(to: URL(fileURLWithPath: self.files.writerLock))
+        let look = try WriterLock.acquire(self.files)
+        look.noteChecking()
+        let error = #expect(throws: StoreError.self) { try WriterLock.acquire(self.files) }
+        #expect(error?.code == .inUse(pid: getpid()))
+        let ending = "looks at all of this cache, and keeps writers away meanwhile"
+        #expect(error?.cause == "process \(getpid()) \(ending)")
+        // As where it was killed.
+        look.release()
+        let lock = try WriterLock.acquire(self.files)
+        #expect(lock.earlyEnds == 3)
+        #expect(lock.wasOwed)
+        let other = #expect(throws: StoreError.self) { try WriterLock.acquire(self.files) }
+        #expect(other?.cause == "process \(getpid()) writes to this cache")
+        lock.release()
+        look.withdraw()
+        #expect(self.directory.writerLockText == left)
+    }
+
     @Test("is seen by older releases, which ask for flock(2) alone")
     func seen() throws {
         let lock = try WriterLock.acquire(self.files)
