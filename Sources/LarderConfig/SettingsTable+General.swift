@@ -96,7 +96,7 @@ extension SettingsTable {
         .one(
             "timeouts.response", \.timeouts.response, .seconds(1)...(.days(1)),
             "How long an origin may take to begin its answer once it has the whole request, or a "
-                + "parent to lay a tunnel."),
+                + "parent to lay a tunnel; that 30 s at most, beside the time of connect."),
         .one(
             "timeouts.stall", \.timeouts.stall, .seconds(1)...(.days(1)),
             """

@@ -29,13 +29,14 @@ final class DaemonLog: Sendable {
 
     let logger: Logger
     private let writer: LogWriter
+    private let lost = LostMessages()
 
     /// - Parameter sink: used by the log's thread alone from now on.
     init(
         _ level: Level, to sink: sending any LogSink = DescriptorSink.standardError(),
         capacity: Int = DaemonLog.capacity
     ) {
-        let lost = LostMessages()
+        let lost = self.lost
         let writer = LogWriter(sink: sink, capacity: capacity) { notice in
             // What cannot be written can be told when it can.
             if case .lost(let lines) = notice { lost.tell(lines) }
@@ -52,13 +53,16 @@ final class DaemonLog: Sendable {
     func say(_ line: String) { self.writer.record(Array((line + "\n").utf8)) }
 
     /// Writes what is there, unless that takes too long; what is logged after it is dropped.
-    func close() async { await self.writer.close(within: Self.closingTime) }
+    func close() async {
+        await self.writer.close(within: Self.closingTime)
+        self.lost.set(nil)
+    }
 
     /// Says in the log itself what it has lost.
     private final class LostMessages: Sendable {
         private let logger = Mutex<Logger?>(nil)
 
-        func set(_ logger: Logger) { self.logger.withLock { $0 = logger } }
+        func set(_ logger: Logger?) { self.logger.withLock { $0 = logger } }
 
         func tell(_ lines: UInt64) {
             let logger = self.logger.withLock { $0 }

@@ -91,8 +91,9 @@ extension LoadedSettings {
         transfer.resolveTimeout = timeouts.resolve.duration
         transfer.connectTimeout = timeouts.connect.duration
         transfer.responseTimeout = timeouts.response.duration
-        // A parent's answer to CONNECT is one, too.
-        transfer.tunnelTimeout = timeouts.response.duration
+        // For the connection to the parent, its answer to CONNECT, and TLS with the origin behind it.
+        transfer.tunnelTimeout =
+            timeouts.connect.duration + min(timeouts.response.duration, .seconds(30))
         transfer.stallTimeout = timeouts.stall.duration
         transfer.idleTimeout = session.timeouts.idle?.duration
         transfer.resourceTimeout = session.timeouts.resource.duration

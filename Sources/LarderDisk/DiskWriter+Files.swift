@@ -82,6 +82,7 @@ extension DiskWriter {
         if try self.core.writerLock.renew(self.core.files) {
             // Another process has removed what it could not take out of the file.
             self.removals.debts.isTooMuch = true
+            self.recordInLockFile()
         }
         do throws(LMDBError) {
             switch trouble {

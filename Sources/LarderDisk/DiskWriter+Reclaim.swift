@@ -39,6 +39,8 @@ extension DiskWriter {
     /// Else each step would fail at once, and the next one after it.
     mutating func writingFailed(_ error: LMDBError) {
         self.core.failed(error)
+        // Against a full file taking back is the cure.
+        if error.code == .mapFull { return }
         self.reclaimDue =
             .now + max(self.core.configuration.retryInterval, self.core.pauseLeft)
     }
@@ -47,11 +49,14 @@ extension DiskWriter {
     mutating func reclaimStep() {
         if self.owesRecovery {
             self.recover()
-            self.isStuck = self.owesRecovery
-        } else {
-            let progress = self.reclaim(downTo: self.marks.lowPages, isUrgent: false)
-            if progress == 0 { self.isStuck = true }
+            guard self.owesRecovery, self.reclaimDue == nil else {
+                self.isStuck = self.owesRecovery
+                return
+            }
+            // It found no room in the file, for which others must go first.
         }
+        let progress = self.reclaim(downTo: self.marks.lowPages, isUrgent: false)
+        if progress == 0 { self.isStuck = true }
     }
 
     /// The map is full: more must be free from now on, so that runs of pages are found.

@@ -189,13 +189,16 @@ final class WriterLock: Sendable {
     private func takeAnew(_ files: DiskFiles) throws(StoreError) -> Bool {
         let descriptor = self.descriptor
         let (new, text) = try Self.take(files)
+        let isOwed = Self.isOwed(text)
         self.state.withLock { state in
             state.descriptor = new
+            // What another process owes stays noted, whatever becomes of this one.
+            state.owes = state.owes || isOwed
             state.isOwedInFile = false
         }
         _ = close(descriptor)
         self.note(.steady)
-        return Self.isOwed(text)
+        return isOwed
     }
 
     /// What a look at the lock's name has found.

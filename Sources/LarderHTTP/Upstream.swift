@@ -200,6 +200,8 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     /// A bound of the configuration: on what is waited for, or on how large a head may be.
     package enum Limit: Hashable, Sendable, CaseIterable {
         case resolve, connect, response, stall, head, fieldCount
+        /// On silence, of the session.
+        case idle
     }
 
     package var kind: Kind
@@ -219,6 +221,10 @@ package struct UpstreamFailure: Error, Hashable, Sendable {
     package var receivedStatus: StatusCode?
     /// The values of `Proxy-Authenticate` in a parent's 407 to CONNECT.
     package var proxyChallenges: [String] = []
+
+    /// Whether whoever asks the same again would be told the same, who he is aside: of what the client's own
+    /// request is to blame for only what a parent refuses.
+    package var isOfAll: Bool { self.party != .client || self.cause == .proxy }
 
     package init(
         _ kind: Kind, party: Party = .origin, cause: Cause? = nil, detail: String

@@ -62,6 +62,7 @@ package struct OwnAnswer: Sendable {
         case .connect: "timeouts.connect"
         case .response: "timeouts.response"
         case .stall: "timeouts.stall"
+        case .idle: "timeouts.idle of its session"
         case .head: "limits.head"
         case .fieldCount: "limits.field-count"
         }

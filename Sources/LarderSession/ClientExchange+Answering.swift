@@ -111,7 +111,8 @@ extension ClientExchange: FillingWaiter {
                 return self.leadUnconditionally()
             }
             self.serve(stored, leads: leads, forward: forward, because: asked)
-        case .failed(let failure) where !leads && failure.error == .httpRequestDenied:
+        case .failed(let failure)
+        where !leads && failure.error == .httpRequestDenied && !failure.isOfAll:
             // That client must not go where the host leads; this one is asked for itself.
             self.fetchAlone()
         case .failed(let failure) where !leads:
@@ -129,7 +130,9 @@ extension ClientExchange: FillingWaiter {
         failure.cacheStatus.forward = forward
         failure.cacheStatus.collapsed = !leads
         failure.cacheStatus.detail = asked?.rawValue
-        if failure.party == .origin, let upstream = failure.upstream, upstream.kind.isBehindName {
+        if failure.party == .origin || failure.party == .client && failure.isOfAll,
+            let upstream = failure.upstream, upstream.kind.isBehindName
+        {
             failure.origin = upstream.hop ?? NextHop(of: self.request.uri)
         }
         if failure.party != .client, failure.nextHop == nil {

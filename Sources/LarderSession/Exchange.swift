@@ -162,6 +162,9 @@ package struct ExchangeFailure: Error, Sendable, Equatable {
     /// The upstream's own, where it failed.
     package var upstream: UpstreamFailure?
 
+    /// Whether whoever asks the same again would be told the same (``UpstreamFailure/isOfAll``).
+    var isOfAll: Bool { self.upstream?.isOfAll ?? (self.party != .client) }
+
     package init(
         status: StatusCode, error: ProxyErrorType?, detail: String, party: UpstreamFailure.Party,
         cacheStatus: CacheStatus, nextHop: String? = nil

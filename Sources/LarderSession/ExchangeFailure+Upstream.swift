@@ -29,10 +29,11 @@ extension ExchangeFailure {
         // What no server of the scheme is ever asked (RFC 9110 §15.6.2).
         let isAskedOfNone = failure.kind == .proxyConfigurationError && failure.party == .client
         if isAskedOfNone, failure.cause == .unsupported { return StatusCode(501) }
-        // A parent's own word, where clients know what to make of it.
-        switch (failure.kind, failure.receivedStatus) {
-        case (.httpRequestDenied, let status?) where status.isClientError: return status
-        case (.destinationUnavailable, .badGateway?): return .badGateway
+        // A parent's own word, where it means the same from here: 401, 412 or 416 would speak of the origin.
+        switch (failure.kind, failure.receivedStatus?.rawValue) {
+        case (.httpRequestDenied, let status?) where [429, 451].contains(status):
+            return StatusCode(status)
+        case (.destinationUnavailable, 502?): return .badGateway
         default: return Self.status(of: failure.kind)
         }
     }

@@ -196,7 +196,7 @@ extension Fetch {
             }
         case .fail:
             // What is denied to one client is not to others.
-            if failure.party != .client { self.rest() }
+            if failure.isOfAll { self.rest() }
             self.leaveTable()
             self.settle(.failed(self.clientFailure(failure)), sink: nil)
             _ = self.filling.finished(.failed(.upstream(failure)))

@@ -79,7 +79,7 @@ extension Filling {
 
         /// Whether it is a failure that those would meet, too, who made the same request once more.
         var isFailureOfAll: Bool {
-            if case .failed(let failure) = self { failure.party != .client } else { false }
+            if case .failed(let failure) = self { failure.isOfAll } else { false }
         }
     }
 

@@ -49,7 +49,10 @@ enum ParentFailure {
     ///
     /// - Parameter offered: the kinds that it takes (CURLINFO_PROXYAUTH_AVAIL(3)).
     static func loginWanted(by parent: Parent, hadLogin: Bool, offered: Int) -> UpstreamFailure {
-        let isSent = EasyHandle.schemes(of: parent.authentication) & offered != 0
+        // None, where the request itself brings the login.
+        let isSent =
+            parent.authentication == .none
+            || EasyHandle.schemes(of: parent.authentication) & offered != 0
         let detail =
             switch (parent.credential?.name, hadLogin) {
             case (_, true) where !isSent:

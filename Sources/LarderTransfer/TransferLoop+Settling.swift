@@ -17,7 +17,12 @@ extension TransferLoop {
             case _ where wait != .resource && transfer.hasMoved(since: wait): break
             case .leave: transfer.releaseContent()
             default:
-                guard let failure = wait.failure else { continue }
+                guard var failure = wait.failure else { continue }
+                if let limit = failure.limit, limit != .resolve, limit != .connect,
+                    self.configuration.idleTimeout != nil
+                {
+                    failure.limit = .idle
+                }
                 if wait != .resource, self.wasSuspended(transfer, in: wait) { continue }
                 self.detach(transfer)
                 // The turn that gives places to those who wait comes before it is let go of.

@@ -19,7 +19,7 @@ struct OwnAnswerTests {
         arguments: [
             (UpstreamFailure.Limit.resolve, "timeouts.resolve"), (.connect, "timeouts.connect"),
             (.response, "timeouts.response"), (.stall, "timeouts.stall"), (.head, "limits.head"),
-            (.fieldCount, "limits.field-count"),
+            (.fieldCount, "limits.field-count"), (.idle, "timeouts.idle of its session"),
         ])
     func settings(_ limit: UpstreamFailure.Limit, _ setting: String) {
         var failure = UpstreamFailure(.httpResponseTimeout, detail: "too late")
@@ -34,7 +34,8 @@ struct OwnAnswerTests {
         arguments: [
             (403, UpstreamFailure.Kind.httpRequestDenied, 403),
             (451, .httpRequestDenied, 451), (429, .httpRequestDenied, 429),
-            (302, .httpRequestDenied, 403), (502, .destinationUnavailable, 502),
+            (302, .httpRequestDenied, 403), (401, .httpRequestDenied, 403),
+            (416, .httpRequestDenied, 403), (502, .destinationUnavailable, 502),
             (500, .destinationUnavailable, 503), (503, .destinationUnavailable, 503),
             (504, .connectionTimeout, 504), (404, .destinationNotFound, 500),
         ])
