@@ -21,13 +21,9 @@ package enum Daemon {
     ) async throws(DaemonError) {
         let level = DaemonLog.Level(loaded.settings.log.level)
         let messages = DaemonLog(level)
-        do throws(DaemonError) {
+        try await messages.closing { () async throws(DaemonError) in
             try await Self.serve(loaded, messages, level, reload: reload)
-        } catch {
-            await messages.close()
-            throw error
         }
-        await messages.close()
     }
 
     private static func serve(
@@ -124,17 +120,9 @@ package enum Daemon {
             ClientFacts(address: Self.loopback))
         let level = DaemonLog.Level(.warning)
         let messages = DaemonLog(level)
-        let result: Result
-        let summary: ProxySummary
-        do {
-            (result, summary) = try await Self.withProxy(
-                loaded, messages.logger, level, session, entries, body)
-        } catch {
-            await messages.close()
-            throw error
+        return try await messages.closing {
+            try await Self.withProxy(loaded, messages.logger, level, session, entries, body)
         }
-        await messages.close()
-        return (result, summary)
     }
 
     private static func withProxy<Result: Sendable>(

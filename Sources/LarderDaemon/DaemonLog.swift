@@ -52,6 +52,20 @@ final class DaemonLog: Sendable {
     /// Writes a line as it is.
     func say(_ line: String) { self.writer.record(Array((line + "\n").utf8)) }
 
+    /// Closes it once `body` has ended, however that does.
+    func closing<Result, Failure: Error>(
+        _ body: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        do throws(Failure) {
+            let result = try await body()
+            await self.close()
+            return result
+        } catch {
+            await self.close()
+            throw error
+        }
+    }
+
     /// Writes what is there, unless that takes too long; what is logged after it is dropped.
     func close() async {
         await self.writer.close(within: Self.closingTime)

@@ -26,23 +26,25 @@ enum Wait: Int, CaseIterable {
     /// What it means when that time has passed.
     ///
     /// Nil where nothing is wrong: content is then sent without the origin's leave, or asked for again.
-    var failure: UpstreamFailure? {
-        var failure = self.bareFailure
-        failure?.limit = self.namedLimit
+    func failure(_ configuration: TransferConfiguration) -> UpstreamFailure? {
+        var failure = self.failure
+        failure?.limit = self.namedLimit(configuration)
         return failure
     }
 
-    private var namedLimit: UpstreamFailure.Limit? {
+    /// The bound behind `limit(_:)`.
+    private func namedLimit(_ configuration: TransferConfiguration) -> UpstreamFailure.Limit? {
         switch self {
         case .name: .resolve
         case .handshake: .connect
-        case .tunnel, .head: .response
-        case .sending, .receiving: .stall
+        case .tunnel: .response
+        case .head: configuration.idleTimeout == nil ? .response : .idle
+        case .sending, .receiving: configuration.idleTimeout == nil ? .stall : .idle
         case .connection, .leave, .content, .resource: nil
         }
     }
 
-    private var bareFailure: UpstreamFailure? {
+    private var failure: UpstreamFailure? {
         switch self {
         case .leave, .content: nil
         case .connection:

@@ -48,8 +48,7 @@ extension Transfer {
 
     /// Names the parent that the failure was met on the way through.
     private func named(_ failure: UpstreamFailure) -> UpstreamFailure {
-        guard let parent = self.way.parent, failure.party != .client || failure.cause == .proxy
-        else { return failure }
+        guard let parent = self.way.parent, failure.isOfAll else { return failure }
         var failure = failure
         failure.hop = NextHop(address: parent.authority, isParent: true)
         failure.detail += " (through the parent \(parent.authority))"

@@ -17,12 +17,7 @@ extension TransferLoop {
             case _ where wait != .resource && transfer.hasMoved(since: wait): break
             case .leave: transfer.releaseContent()
             default:
-                guard var failure = wait.failure else { continue }
-                if let limit = failure.limit, limit != .resolve, limit != .connect,
-                    self.configuration.idleTimeout != nil
-                {
-                    failure.limit = .idle
-                }
+                guard let failure = wait.failure(self.configuration) else { continue }
                 if wait != .resource, self.wasSuspended(transfer, in: wait) { continue }
                 self.detach(transfer)
                 // The turn that gives places to those who wait comes before it is let go of.

@@ -35,6 +35,23 @@ struct DeadlineTests {
         #expect(late == nil)
     }
 
+    @Test(
+        "name the bound that holds: where silence has a limit, that one in place of two others",
+        arguments: [
+            (Wait.name, UpstreamFailure.Limit.resolve, UpstreamFailure.Limit.resolve),
+            (.handshake, .connect, .connect), (.tunnel, .response, .response),
+            (.head, .response, .idle), (.sending, .stall, .idle), (.receiving, .stall, .idle),
+            (.resource, nil, nil), (.connection, nil, nil),
+        ] as [(Wait, UpstreamFailure.Limit?, UpstreamFailure.Limit?)])
+    func bounds(
+        _ wait: Wait, _ limit: UpstreamFailure.Limit?, _ inSilence: UpstreamFailure.Limit?
+    ) {
+        var configuration = TransferConfiguration()
+        #expect(wait.failure(configuration)?.limit == limit)
+        configuration.idleTimeout = .seconds(1)
+        #expect(wait.failure(configuration)?.limit == inSilence)
+    }
+
     @Test("of a session: waiting for data and for the whole resource (timeoutInterval…)")
     func session() {
         var configuration = TransferConfiguration()
@@ -55,7 +72,7 @@ struct DeadlineTests {
         #expect(deadlines.next == self.at(60))
         let expired = deadlines.takeExpired(self.at(60))
         #expect(expired?.id == 5 && expired?.wait == .resource)
-        #expect(Wait.resource.failure?.kind == .httpResponseTimeout)
+        #expect(Wait.resource.failure(TransferConfiguration())?.kind == .httpResponseTimeout)
     }
 
     @Test("of a request that others led to count from the first of them")
@@ -84,7 +101,7 @@ struct DeadlineTests {
         let record = try await withUpstream({ $0.resourceTimeout = .seconds(60) }) {
             await $0.answer(to: request)
         }
-        #expect(record.failure == Wait.resource.failure)
+        #expect(record.failure == Wait.resource.failure(TransferConfiguration()))
     }
 
     @Test("without a limit are not kept")

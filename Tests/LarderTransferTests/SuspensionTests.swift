@@ -101,12 +101,12 @@ struct SuspensionTests {
             var other = request
             other.observer = nil
             let next = await upstream.answer(to: other)
-            #expect(next.failure == Wait.handshake.failure)
+            #expect(next.failure == Wait.handshake.failure(TransferConfiguration()))
             try await upstream.letTimesPass()
             #expect(!recorder.record.isOver)
             observer.suspend(false)
             let record = await recorder.end()
-            #expect(record.failure == Wait.handshake.failure)
+            #expect(record.failure == Wait.handshake.failure(TransferConfiguration()))
             _ = fetch
         }
     }
@@ -119,7 +119,7 @@ struct SuspensionTests {
         let record = try await withUpstream({ $0.resourceTimeout = .milliseconds(200) }) {
             await $0.answer(to: origin.request().observed(by: observer))
         }
-        #expect(record.failure == Wait.resource.failure)
+        #expect(record.failure == Wait.resource.failure(TransferConfiguration()))
     }
 
     @Test("is nobody's where it is cancelled")
