@@ -1,3 +1,5 @@
+package import LarderHTTP
+
 /// What happened in a store, in order: what a storage must do to hold the same.
 ///
 /// It speaks of permanent credentials only; no other ever reaches a storage.
@@ -80,6 +82,13 @@ package struct CredentialStore: Sendable {
     /// Every credential with its space, in no order.
     package var all: [(space: ProtectionSpace, credential: Credential)] {
         self.spaces.flatMap { space, held in held.byUser.values.map { (space, $0) } }
+    }
+
+    /// Whether there is a credential for the origin of a URI, in whatever realm.
+    package func holdsAny(for uri: TargetURI) -> Bool {
+        self.spaces.keys.contains {
+            $0.party == .server(uri.scheme) && $0.host == uri.host && $0.port == uri.port
+        }
     }
 
     package var isEmpty: Bool { self.spaces.isEmpty && self.byName.isEmpty }

@@ -74,6 +74,9 @@ package struct ControlServer: Sendable {
         throw failure
     }
 
+    /// Whether its file still lies where commands look for it.
+    package var isFound: Bool { self.file != nil && ControlSocket.file(self.path) == self.file }
+
     /// Serves until cancelled, and removes the socket's file then.
     ///
     /// - Throws: when the socket fails, or `CancellationError`.

@@ -6,13 +6,15 @@ import Logging
 
 // What of a newer file a proxy takes over while it runs.
 extension RunningProxy {
-    /// Reads the configuration again, and opens log files anew; one reload after the other.
+    /// Reads the configuration again, and opens log files anew; one reload after the other. A control
+    /// socket that was deleted is made anew first.
     ///
     /// - Returns: the settings that changed but wait for a restart, and what the file is warned of.
     /// - Throws: the file's problems, or those of a file that says who clients are, or that the access
     ///   log cannot be opened; then every setting stays as it was.
     @discardableResult
     func reload() async throws(ConfigurationError) -> ReloadOutcome {
+        self.restoreControl()
         let former = self.lastReload
         let reload = Task { () async -> Result<ReloadOutcome, ConfigurationError> in
             // Each waits for the log: what an older file says would come into force last.

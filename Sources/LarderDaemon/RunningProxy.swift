@@ -73,6 +73,7 @@ actor RunningProxy {
     private let group: MultiThreadedEventLoopGroup
     private var control: ControlServer?
     private var controlTask: Task<Void, Never>?
+    private var isStopping = false
     /// The reload that was asked for last.
     var lastReload: Task<Result<ReloadOutcome, ConfigurationError>, Never>?
 
@@ -165,10 +166,7 @@ actor RunningProxy {
     private func openControl(_ loaded: LoadedSettings, options: Options) throws(DaemonError) {
         guard options.hasControl else { return }
         do throws(ControlError) {
-            let control = try ControlServer(
-                paths: loaded.controlSockets, group: self.group, responder: self)
-            self.control = control
-            self.controlTask = Task { try? await control.run() }
+            try self.serveControl(at: loaded.controlSockets)
         } catch {
             throw DaemonError(
                 error.code == .inUse ? .unavailable : .cannotCreate,
@@ -178,10 +176,34 @@ actor RunningProxy {
         }
     }
 
+    private func serveControl(at paths: [String]) throws(ControlError) {
+        let control = try ControlServer(paths: paths, group: self.group, responder: self)
+        self.control = control
+        self.controlTask = Task { try? await control.run() }
+    }
+
+    /// Makes a control socket whose file somebody has deleted anew, where it was.
+    func restoreControl() {
+        guard !self.isStopping, let control = self.control, !control.isFound else { return }
+        let former = self.controlTask
+        do throws(ControlError) {
+            try self.serveControl(at: [control.path])
+            former?.cancel()
+            self.log.notice(
+                "the control socket was gone, and was made anew",
+                metadata: ["path": "\(control.path)"])
+        } catch {
+            self.log.error(
+                "the control socket is gone: no command finds this proxy",
+                metadata: ["path": "\(control.path)", "cause": "\(error)"])
+        }
+    }
+
     /// Stops listening, lets exchanges end until the deadline, and closes everything.
     ///
     /// May be called again meanwhile with a nearer deadline, which then counts.
     func stop(within deadline: Duration) async {
+        self.isStopping = true
         let begin = ContinuousClock.now
         await self.proxy.drain(within: deadline)
         self.controlTask?.cancel()

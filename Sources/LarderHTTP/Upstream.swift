@@ -34,6 +34,13 @@ package protocol UpstreamFetch: AnyObject, Sendable {
     func resume()
     /// Ends the fetch; the receiver hears nothing more, except for a call that is already under way.
     func cancel()
+    /// Nobody waits for the answer just now: where another fetch waits for the connection, the receiver
+    /// is asked to end this one (``UpstreamReceiver/endsForAnother()``).
+    func mayEndForAnother()
+}
+
+extension UpstreamFetch {
+    package func mayEndForAnother() {}
 }
 
 /// Whether more of a body is wanted now.
@@ -152,6 +159,10 @@ package protocol UpstreamReceiver: AnyObject, Sendable {
     var mayBeAnsweredAtOnce: Bool { get }
     /// A response without trailers, all of it in memory; the last call.
     func upstream(whole response: WholeResponse)
+    /// Another fetch waits for the connection of this one, of which was said that it may end for that.
+    ///
+    /// - Returns: whether it was cancelled; not where somebody waits for it again.
+    func endsForAnother() -> Bool
 }
 
 extension UpstreamReceiver {
@@ -159,6 +170,7 @@ extension UpstreamReceiver {
     package var mayBeAnsweredAtOnce: Bool { false }
 
     package func upstream(whole response: WholeResponse) {}
+    package func endsForAnother() -> Bool { false }
 }
 
 /// Why a fetch failed, in the words of RFC 9209 §2.3 where they exist.

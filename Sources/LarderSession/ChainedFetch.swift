@@ -21,6 +21,7 @@ final class ChainedFetch: UpstreamFetch {
         var answered: Fields?
         var isAuthorized: Bool
         var isCancelled = false
+        var mayEndForAnother = false
         var resumesWhenBegun = false
         /// The session has taken cookies from a response on the way.
         var tookCookies = false
@@ -94,17 +95,20 @@ final class ChainedFetch: UpstreamFetch {
     }
 
     private func adopt(_ upstream: any UpstreamFetch, _ number: Int) {
-        let (isStale, resumes) = self.state.withLock { state in
-            guard state.machine.isCurrent(number), !state.isCancelled else { return (true, false) }
+        let (isStale, resumes, mayEnd) = self.state.withLock { state in
+            guard state.machine.isCurrent(number), !state.isCancelled else {
+                return (true, false, false)
+            }
             state.upstream = upstream
             defer { state.resumesWhenBegun = false }
-            return (false, state.resumesWhenBegun)
+            return (false, state.resumesWhenBegun, state.mayEndForAnother)
         }
         if isStale {
             upstream.cancel()
         } else if resumes {
             upstream.resume()
         }
+        if !isStale, mayEnd { upstream.mayEndForAnother() }
     }
 
     // MARK: What the fetch does
@@ -127,6 +131,14 @@ final class ChainedFetch: UpstreamFetch {
         }
         upstream?.cancel()
         self.body?.cancel()
+    }
+
+    func mayEndForAnother() {
+        let upstream = self.state.withLock { state in
+            state.mayEndForAnother = true
+            return state.upstream
+        }
+        upstream?.mayEndForAnother()
     }
 
     // MARK: What the upstream says
@@ -169,6 +181,10 @@ final class ChainedFetch: UpstreamFetch {
 
         func upstream(failed failure: UpstreamFailure) {
             self.fetch.failed(self.number, failure)
+        }
+
+        func endsForAnother() -> Bool {
+            self.fetch.isCurrent(self.number) && self.fetch.receiver.endsForAnother()
         }
     }
 

@@ -75,7 +75,11 @@ extension Fetch: FillingControl {
             return
         }
         if self.order.isBackground, isStored || !isRelaying { return }
-        if !isRelaying, self.mayBeWorthFinishing { return }  // The head decides.
+        if !isRelaying, self.mayBeWorthFinishing {
+            // The head decides, unless it keeps others waiting.
+            self.state.withLock { $0.upstream }?.mayEndForAnother()
+            return
+        }
         var remaining: UInt64 = 0
         if case .known(let length) = announced {
             let received = self.filling.bytesReceived
@@ -83,6 +87,14 @@ extension Fetch: FillingControl {
         }
         if isStored, remaining <= self.session.configuration.finishAfterClientLeft.bytes { return }
         self.cancel()
+    }
+
+    /// Ends the fetch for another that waits for its connection, where no client does and no head has come.
+    ///
+    /// - Parameter number: the request that is in the way.
+    func endsForAnother(_ number: Int) -> Bool {
+        let mayEnd = self.state.withLock { $0.requests == number && !$0.machine.isRelaying }
+        return mayEnd && !self.order.isBackground && self.cancel()
     }
 
     /// Whether there may come what is stored without anybody to read it, as far as the request tells.

@@ -46,6 +46,8 @@ extension Fetch {
         func upstream(failed failure: UpstreamFailure) {
             self.fetch.failed(self.number, failure)
         }
+
+        func endsForAnother() -> Bool { self.fetch.endsForAnother(self.number) }
     }
 
     private func isCurrent(_ number: Int) -> Bool {

@@ -45,6 +45,15 @@ final class RepeatableBody: Sendable {
         self.source = source
     }
 
+    /// Whether content of this length can be repeated for certain.
+    static func keeps(_ length: BodyLength) -> Bool {
+        switch length {
+        case .none: true
+        case .known(let bytes): bytes <= UInt64(Self.limit)
+        case .unknown: false
+        }
+    }
+
     /// Whether a reader made now would get all of it.
     var isRepeatable: Bool { self.state.withLock { !$0.isLost && !$0.isReleased } }
 

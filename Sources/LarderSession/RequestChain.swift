@@ -233,6 +233,7 @@ extension RequestChain {
             step.request.fields.remove(FieldName(.authorization))
             let asked = self.asked(course, plan, content: course.hasContent ? nil : [])
             guard let sent = answer ?? self.conduct.rules.credentials?.preempts(asked) else {
+                self.expectChallenge(&step, course, asked)
                 return
             }
             if answer == nil { step.acts.append(.credentialPreempted) }
@@ -244,6 +245,16 @@ extension RequestChain {
             case .connection(let handshake): step.request.connectionAuthentication = handshake
             }
         }
+    }
+
+    /// Has the origin challenge before it gets content that could not be sent a second time.
+    private func expectChallenge(
+        _ step: inout ChainStep, _ course: ChainCourse, _ asked: ChallengedRequest
+    ) {
+        guard course.hasContent, !RepeatableBody.keeps(step.request.bodyLength),
+            self.conduct.rules.credentials?.mayAnswer(asked) == true
+        else { return }
+        step.request.expectsContinue = true
     }
 
     /// The present target, as credentials look at it.

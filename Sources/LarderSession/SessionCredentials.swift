@@ -122,6 +122,12 @@ package final class SessionCredentials: Sendable {
 
     // MARK: Challenges
 
+    /// Whether there is something to answer a challenge with, whichever it may be.
+    func mayAnswer(_ request: ChallengedRequest) -> Bool {
+        if let named = request.named { return named.asPassword != nil }
+        return self.state.withLock { $0.store.holdsAny(for: request.uri) }
+    }
+
     /// An answer to the challenges of a 401; nil where none is to be given.
     ///
     /// - Parameter sent: what went out for this target before, the last one last.

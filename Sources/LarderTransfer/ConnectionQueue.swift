@@ -71,6 +71,8 @@ struct ConnectionQueue {
         var waiting: [Waiter] = []
         /// Passed over until they are released.
         var held: [Waiter] = []
+        /// Those that may end for others, in the order of their offers.
+        var offers: [UInt64] = []
     }
 
     /// At a time for each destination.
@@ -131,6 +133,18 @@ struct ConnectionQueue {
             self.lines.remove(at: place)
         }
         return next
+    }
+
+    /// A transfer, whether it runs or waits, may end for others that wait.
+    mutating func offerEnd(of id: UInt64, for destination: Destination) {
+        guard let place = self.place(of: destination) else { return }
+        self.lines.values[place].offerEnd(of: id)
+    }
+
+    /// Who is to end for another that waits; nil where nobody has to, or offered it.
+    mutating func takeOffer(for destination: Destination) -> UInt64? {
+        guard let place = self.place(of: destination) else { return nil }
+        return self.lines.values[place].takeOffer(limit: self.limit)
     }
 
     /// A transfer stands still, and is not waited for: another finds out in its place; who may go.
@@ -200,6 +214,7 @@ extension ConnectionQueue.Line {
             self.waiting.removeAll { $0.id == id }
             self.held.removeAll { $0.id == id }
         }
+        if !self.offers.isEmpty { self.offers.removeAll { $0 == id } }
         if self.scout == id {
             self.scout = nil
             // One after the other would be slow to learn the same.
@@ -207,6 +222,18 @@ extension ConnectionQueue.Line {
         }
         if self.isIdle, self.waiting.isEmpty { self.known = .unknown }
         return self.admit(limit)
+    }
+
+    fileprivate mutating func offerEnd(of id: UInt64) {
+        if !self.offers.contains(id) { self.offers.append(id) }
+    }
+
+    fileprivate mutating func takeOffer(limit: Int) -> UInt64? {
+        guard !self.offers.isEmpty, let next = self.waiting.last, !self.mayGo(next, limit) else {
+            return nil
+        }
+        // One that waits itself makes no room, but is in the way as well.
+        return self.offers.removeFirst()
     }
 
     fileprivate mutating func stopWaiting(for id: UInt64, limit: Int) -> [UInt64] {

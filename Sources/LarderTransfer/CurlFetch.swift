@@ -30,6 +30,8 @@ final class CurlFetch: UpstreamFetch {
         self.post(.cancel(self.id))
     }
 
+    func mayEndForAnother() { self.post(.mayEndForAnother(self.id)) }
+
     /// Its observer is suspended, or goes on.
     func suspensionChanged() { self.post(.suspensionChanged(self.id)) }
 

@@ -4,9 +4,26 @@ import LarderHTTP
 extension TransferLoop {
     /// Has a transfer wait for a connection, for as long as its observer would have it wait.
     func awaitTurn(_ transfer: Transfer) {
+        if let destination = transfer.destination { self.endForAnother(at: destination) }
         guard let observer = transfer.observer else { return }
         self.follow(observer, of: transfer)
         self.reconsider(transfer)
+    }
+
+    /// Has a transfer that nobody waits for end as soon as another waits for a connection.
+    func offerEnd(of transfer: Transfer) {
+        guard transfer.phase != .over, let destination = transfer.destination else { return }
+        let id = transfer.fetch.id
+        self.changeQueue { $0.offerEnd(of: id, for: destination) }
+        self.endForAnother(at: destination)
+    }
+
+    /// Ends one of those that nobody waits for, where others wait for its connection.
+    private func endForAnother(at destination: ConnectionQueue.Destination) {
+        while let id = self.changeQueue({ $0.takeOffer(for: destination) }) {
+            guard let transfer = self.transfer(id), transfer.phase != .over else { continue }
+            if transfer.receiver.endsForAnother() { return }
+        }
     }
 
     /// Wants to hear from now on when a transfer's observer is suspended, or goes on.

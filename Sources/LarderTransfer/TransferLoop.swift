@@ -215,6 +215,8 @@ final class TransferLoop: Timed {
             self.detach(transfer)
             self.forget(transfer)
             transfer.tellMeasurement()
+        case .mayEndForAnother(let id):
+            if let transfer = self.transfer(id) { self.offerEnd(of: transfer) }
         case .shutDown(let completion):
             self.completions = self.completions + [completion]
             self.isOver = true

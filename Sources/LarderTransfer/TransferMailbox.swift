@@ -13,6 +13,8 @@ enum TransferCommand: Sendable {
     /// The observer of a fetch is suspended, or goes on; told where the loop asked for it.
     case suspensionChanged(UInt64)
     case cancel(UInt64)
+    /// Nobody waits for a fetch: it may end where another waits for its connection.
+    case mayEndForAnother(UInt64)
     case shutDown(@Sendable () -> Void)
 }
 

@@ -149,7 +149,7 @@ final class TransferRunner {
             }
         case .start, .shutDown:
             self.refuse(message)
-        case .resume, .cancel, .contentReady, .suspensionChanged:
+        case .resume, .cancel, .contentReady, .suspensionChanged, .mayEndForAnother:
             break  // Of a fetch that is over.
         }
     }
@@ -162,7 +162,7 @@ final class TransferRunner {
         case .start(let order): order.fail(failure)
         case .shutDown(let completion):
             self.completions = self.completions + [completion]
-        case .resume, .cancel, .contentReady, .suspensionChanged: break
+        case .resume, .cancel, .contentReady, .suspensionChanged, .mayEndForAnother: break
         }
     }
 

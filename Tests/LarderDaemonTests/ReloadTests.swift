@@ -1,5 +1,7 @@
 import Foundation
 import LarderConfig
+import LarderControl
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -82,6 +84,30 @@ struct ReloadTests {
             }
             try await proxy.reload()
             #expect(await proxy.loaded.settings.access == [AccessRule(action: .allow)])
+        }
+    }
+
+    @Test("makes a control socket anew that somebody has deleted, and leaves one that is there")
+    func deletedSocket() async throws {
+        try await self.withProxy([("/a", Self.closed)]) { proxy in
+            let socket = try #require(
+                (await proxy.loaded).controlSockets.first { ControlSocket.file($0) != nil })
+            let first = ControlSocket.file(socket)
+            try await proxy.reload()
+            #expect(ControlSocket.file(socket) == first)
+            try FileManager.default.removeItem(atPath: socket)
+            try await proxy.reload()
+            #expect(ControlSocket.file(socket) != nil)
+            let outcome = try await NIOThreadPool.singleton.runIfActive {
+                var client = try ControlClient(paths: [socket], patience: .seconds(60))
+                var outcome: ReloadOutcome?
+                try client.send(.reload) { reply in
+                    if case .reloaded(let told) = reply { outcome = told }
+                    return true
+                }
+                return outcome
+            }
+            #expect(outcome != nil)
         }
     }
 

@@ -1,7 +1,7 @@
 import LarderCredentials
 import LarderHTTP
 import LarderPolicy
-import LarderSession
+@testable import LarderSession
 import NIOCore
 import Testing
 
@@ -301,6 +301,33 @@ struct ChallengeTests {
         bench.upstream.fetches[0].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""])
         #expect(client.status == 401)
         #expect(bench.upstream.fetches.count == 1)
+    }
+
+    @Test("content that cannot be sent twice waits for the challenge (RFC 9110 §10.1.1)")
+    func content() {
+        let limit = UInt64(RepeatableBody.limit)
+        let (known, other) = ("https://origin.example/", "https://other.example/")
+        for (uri, length, expects) in [
+            (known, .known(limit), false), (known, .known(limit + 1), true), (known, .unknown, true),
+            (other, .unknown, false), ("https://origin.example:8443/", .unknown, false),
+            ("http://origin.example/", .unknown, false),
+        ] as [(String, BodyLength, Bool)] {
+            let bench = ChainBench(store: ChainBench.holding(.basic))
+            bench.perform(uri, method: .put, body: ScriptedBody("x"), length: length)
+            let sent = bench.upstream.fetches[0].request.expectsContinue
+            #expect(sent == expects, "\(uri) \(length)")
+        }
+        let bench = ChainBench(store: ChainBench.holding(.basic))
+        let body = ScriptedBody("x")
+        let client = bench.perform(known, method: .put, body: body, length: .unknown).client
+        bench.upstream.fetches[0].answer(401, ["WWW-Authenticate": "Basic realm=\"r\""])
+        #expect(body.asked == 0)
+        #expect(bench.sent(1, "Authorization")?.hasPrefix("Basic ") == true)
+        #expect(!bench.upstream.fetches[1].request.expectsContinue, "the login is known now")
+        bench.upstream.fetches[1].answer(204)
+        #expect(client.status == 204)
+        bench.perform(known, method: .put, body: ScriptedBody("x"), length: .unknown)
+        #expect(!bench.upstream.fetches[2].request.expectsContinue)
     }
 
     @Test("a client with credentials of its own is never answered for")

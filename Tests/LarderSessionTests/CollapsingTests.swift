@@ -292,6 +292,30 @@ struct FillingTests {
         #expect(none.upstream.fetches[0].isCancelled)
     }
 
+    @Test("it ends for another that waits for its connection, unless somebody has come, or its head")
+    func endsForAnother() {
+        let bench = Bench()
+        let first = bench.perform()
+        let fetch = bench.upstream.fetches[0]
+        #expect(!fetch.mayEnd && !fetch.receiver.endsForAnother(), "its client waits")
+        first.exchange.cancel()
+        #expect(fetch.mayEnd)
+        let second = bench.perform()
+        #expect(!fetch.receiver.endsForAnother() && !fetch.isCancelled, "another client waits")
+        second.exchange.cancel()
+        #expect(fetch.receiver.endsForAnother() && fetch.isCancelled)
+        #expect(!fetch.receiver.endsForAnother(), "it has ended")
+        let third = bench.perform()
+        #expect(bench.upstream.fetches.count == 2)
+        bench.upstream.fetches[1].head(200, bench.fresh, length: .known(1))
+        third.exchange.cancel()
+        #expect(!bench.upstream.fetches[1].receiver.endsForAnother(), "its head has come")
+        bench.upstream.fetches[1].piece("1")
+        bench.upstream.fetches[1].finish()
+        #expect(bench.perform().client.wholeBody == "1")
+        #expect(bench.session.counters().openFetches == 0)
+    }
+
     @Test("what is not stored ends with its client, in every state")
     func cancelled() {
         let bench = Bench()

@@ -8,6 +8,7 @@ final class ScriptedUpstream: Upstream {
         struct State: ~Copyable {
             var resumed = 0
             var cancelled = false
+            var mayEnd = false
             var onCancel: (@Sendable () -> Void)?
         }
 
@@ -24,6 +25,9 @@ final class ScriptedUpstream: Upstream {
 
         var resumed: Int { self.state.withLock { $0.resumed } }
         var isCancelled: Bool { self.state.withLock { $0.cancelled } }
+        /// It may end for another that waits for its connection.
+        var mayEnd: Bool { self.state.withLock { $0.mayEnd } }
+        func mayEndForAnother() { self.state.withLock { $0.mayEnd = true } }
         func resume() { self.state.withLock { $0.resumed += 1 } }
         func cancel() {
             let then = self.state.withLock { state in

@@ -85,6 +85,47 @@ struct ConnectionQueueTests {
         #expect(!mayGo)
     }
 
+    @Test("one that nobody waits for ends for another that has to wait, and no more than one for each")
+    func endingForOthers() {
+        var queue = ConnectionQueue(limit: 2)
+        _ = queue.enter(1, for: self.one, priority: 0)
+        queue.offerEnd(of: 1, for: self.one)
+        _ = queue.enter(2, for: self.one, priority: 0)
+        queue.offerEnd(of: 2, for: self.one)
+        queue.offerEnd(of: 2, for: self.one)
+        var offer = queue.takeOffer(for: self.one)
+        #expect(offer == nil, "nobody waits")
+        _ = queue.enter(3, for: self.one, priority: 0)
+        offer = queue.takeOffer(for: self.other)
+        #expect(offer == nil, "it waits for somebody else's connection")
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == 1)
+        var next = queue.leave(1, for: self.one)
+        #expect(next == [3])
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == nil)
+        // What has ended offers nothing any more.
+        next = queue.leave(2, for: self.one)
+        _ = queue.enter(4, for: self.one, priority: 0)
+        _ = queue.enter(5, for: self.one, priority: 0)
+        offer = queue.takeOffer(for: self.one)
+        #expect(next.isEmpty && offer == nil)
+        queue.offerEnd(of: 5, for: self.one)
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == 5, "one that waits itself is in the way, too")
+    }
+
+    @Test("those that share a connection stand in nobody's way")
+    func sharedOffers() {
+        var queue = ConnectionQueue(limit: 1)
+        _ = queue.enter(1, for: self.one, priority: 0, mayShare: true)
+        _ = queue.learn(.shared, of: self.one)
+        queue.offerEnd(of: 1, for: self.one)
+        let isIn = queue.enter(2, for: self.one, priority: 0, mayShare: true)
+        let offer = queue.takeOffer(for: self.one)
+        #expect(isIn && offer == nil)
+    }
+
     @Test("remembers no origin to which nothing is under way")
     func memory() {
         var queue = ConnectionQueue(limit: 1)

@@ -117,6 +117,42 @@ struct FlowTests {
         }
     }
 
+    @Test("that nobody waits for ends for another that needs its connection, whichever comes first")
+    func endsForAnother() async throws {
+        let silent = Gate()
+        let origin = try ScriptedOrigin { connection in
+            guard let head = connection.readHead() else { return }
+            if head.hasPrefix("GET /silent") {
+                silent.open()
+                _ = connection.waitForEnd()
+            } else {
+                connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        for offersFirst in [true, false] {
+            try await withUpstream({ $0.connectionsPerHost = 1 }) { upstream in
+                let held = Mutex<(any UpstreamFetch)?>(nil)
+                let asked = Gate()
+                let deserted = Recorder(ends: {
+                    held.withLock { $0 }?.cancel()
+                    asked.open()
+                    return true
+                })
+                let fetch = upstream.fetch(
+                    origin.request(.get, "/silent"), body: nil, receiver: deserted)
+                held.withLock { $0 = fetch }
+                await silent.passed()
+                if offersFirst { fetch.mayEndForAnother() }
+                let waiting = Recorder()
+                _ = upstream.fetch(origin.request(), body: nil, receiver: waiting)
+                if !offersFirst { fetch.mayEndForAnother() }
+                #expect(await waiting.end().text == "ok")
+                await asked.passed()
+                #expect(!deserted.record.isOver)
+            }
+        }
+    }
+
     enum Moment: CaseIterable, Sendable {
         case atOnce, queued, beforeHead, insideHead, atHead, insideBody, paused, uploading
     }

@@ -38,12 +38,16 @@ final class Recorder: UpstreamReceiver {
     private let state: Mutex<State>
     let takesWholeResponses: Bool
     let mayBeAnsweredAtOnce: Bool
+    private let ends: @Sendable () -> Bool
 
-    /// - Parameter pausesAfter: says `.pause` as soon as that many bytes came (0: at the head).
+    /// - Parameters:
+    ///   - pausesAfter: says `.pause` as soon as that many bytes came (0: at the head).
+    ///   - ends: asked where another fetch waits for the connection.
     init(
         pausesAfter: Int? = nil, takesWholeResponses: Bool = false,
-        mayBeAnsweredAtOnce: Bool = false
+        mayBeAnsweredAtOnce: Bool = false, ends: @escaping @Sendable () -> Bool = { false }
     ) {
+        self.ends = ends
         self.takesWholeResponses = takesWholeResponses
         self.mayBeAnsweredAtOnce = mayBeAnsweredAtOnce
         var state = State()
@@ -167,6 +171,8 @@ final class Recorder: UpstreamReceiver {
             record.isWhole = true
         }
     }
+
+    func endsForAnother() -> Bool { self.ends() }
 
     func upstream(failed failure: UpstreamFailure) {
         _ = self.hear("failed") { $0.failure = failure }
