@@ -68,7 +68,8 @@ package struct HostPattern: SettingText, Hashable {
             host = text[..<colon]
             ports = text[text.index(after: colon)...]
         }
-        let name = host.lowercased()
+        // As hosts of requests are compared.
+        let name = String(host.lowercased().withoutFinalDot)
         let isLiteral = name.hasPrefix("[") && name.hasSuffix("]")
         guard !name.isEmpty, isLiteral || name.utf8.allSatisfy(Self.isHostByte) else {
             throw SettingTextProblem()

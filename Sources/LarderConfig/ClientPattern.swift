@@ -158,14 +158,32 @@ package struct DestinationPattern: SettingText, Hashable {
         } else if host.contains("/") {
             throw AddressBlock.problem(String(host))
         } else {
-            let name = host.lowercased()
+            // As hosts of requests are compared.
+            let name = String(host.lowercased().withoutFinalDot)
             guard name.utf8.allSatisfy(Self.isHostByte) else {
                 throw SettingTextProblem("has a character that no host name has")
+            }
+            guard !name.isEmpty else { throw SettingTextProblem() }
+            guard !Self.isMeantAsAddress(name) else {
+                throw SettingTextProblem(
+                    "is neither an address nor a name: write 127.0.0.1, or 10.0.0.0/8 for a block")
             }
             self.host =
                 name.hasPrefix(".")
                 ? .domain(String(name.dropFirst())) : .glob(Glob(name))
         }
+    }
+
+    /// Whether a name ends in a number, as only an address does (URL Standard, "ends in a number"), or
+    /// stands for addresses by wildcards: written otherwise, or by a name, those would not be meant.
+    private static func isMeantAsAddress(_ name: String) -> Bool {
+        let last = name.split(separator: ".").last ?? ""
+        let isNumber = last.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+        let isHexadecimal =
+            last.hasPrefix("0x") && last.dropFirst(2).allSatisfy(\.isHexDigit)
+        let hasDigit = name.utf8.contains { $0 >= 0x30 && $0 <= 0x39 }
+        let hasLetter = name.utf8.contains { $0 >= 0x61 || "-_".utf8.contains($0) }
+        return isNumber || isHexadecimal || (hasDigit && !hasLetter)
     }
 
     /// Host and ports; an IPv6 address stands in brackets, or alone without a port.

@@ -37,7 +37,7 @@ package enum SettingsTable {
             """
             The sessions that trusted clients may name in Larder-Session. Beside these a client may \
             name the listener's own, and those of all routes that fit it. Any other is answered with \
-            403.
+            403, and a name that no session has with 400.
             """),
         .optional(
             "authentication.password-file", \.authentication.passwordFile, absent: "none",

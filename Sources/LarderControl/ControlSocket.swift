@@ -149,13 +149,19 @@ package enum ControlSocket {
     /// Makes the directory, for this user alone, and those above it.
     private static func makeDirectory(of path: String) throws(ControlError) {
         var made = ""
+        var refusal: ControlError?
         for part in path.split(separator: "/").dropLast() {
             made += "/\(part)"
             let code = unsafe mkdir(made, 0o700) == 0 ? 0 : errno
-            guard code == 0 || code == EEXIST || code == EACCES || code == EROFS else {
-                throw .from(code, "make the directory \(made)")
+            switch code {
+            case 0, EEXIST: break
+            // Also of one that is there.
+            case EACCES, EROFS: refusal = refusal ?? .from(code, "make the directory \(made)")
+            case ENOENT: throw refusal ?? .from(code, "make the directory \(made)")
+            default: throw .from(code, "make the directory \(made)")
             }
         }
+        if let refusal, Self.file(made) == nil { throw refusal }
     }
 }
 

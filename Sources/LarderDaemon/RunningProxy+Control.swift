@@ -62,8 +62,8 @@ extension RunningProxy: ControlResponder {
             }
         case .explain(let question):
             for member in try self.members(named: question.session) {
-                let session = try await member.part(of: question.principal, hasCommon: true).session
-                var record = try await Self.explain(question, by: session)
+                let part = try await member.part(of: question.principal, hasCommon: false)
+                var record = try await Self.explain(question, by: part.session)
                 try record.fitLine()
                 try await reply(.explanation(record))
             }

@@ -6,8 +6,9 @@ import Logging
 
 // What of a newer file a proxy takes over while it runs.
 extension RunningProxy {
-    /// Reads the configuration again, and opens log files anew; one reload after the other. A control
-    /// socket that was deleted is made anew first.
+    /// Reads the configuration again, and opens log files anew.
+    ///
+    /// One reload after the other. A control socket that was deleted is made anew first.
     ///
     /// - Returns: the settings that changed but wait for a restart, and what the file is warned of.
     /// - Throws: the file's problems, or those of a file that says who clients are, or that the access

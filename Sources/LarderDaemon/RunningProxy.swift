@@ -168,6 +168,15 @@ actor RunningProxy {
         do throws(ControlError) {
             try self.serveControl(at: loaded.controlSockets)
         } catch {
+            // A container may have no place for it, and serves all the same.
+            if error.code != .inUse, loaded.settings.controlSocket == nil {
+                self.log.warning(
+                    "no control socket: no command finds this proxy",
+                    metadata: [
+                        "cause": "\(error)", "remedy": "give control.socket a path",
+                    ])
+                return
+            }
             throw DaemonError(
                 error.code == .inUse ? .unavailable : .cannotCreate,
                 "\(error); "

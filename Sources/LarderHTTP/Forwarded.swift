@@ -56,9 +56,32 @@ package struct ForwardedElement: Sendable, Equatable {
     }
 
     /// Adds the element behind those that earlier proxies wrote; nothing when it says nothing.
+    ///
+    /// A line in which a quoted string has no end is left out: it would hide this element.
     package func append(to fields: inout Fields) {
         let text = self.text
-        if !text.isEmpty { fields.append("Forwarded", text) }
+        guard !text.isEmpty else { return }
+        let name: FieldName = "Forwarded"
+        if fields.contains(name) {
+            fields.keep { section, line in
+                !section.matches(line, name) || Self.endsQuotes(section.value(of: line))
+            }
+        }
+        fields.append("Forwarded", text)
+    }
+
+    private static func endsQuotes(_ line: FieldValue) -> Bool {
+        var (isQuoted, isEscaped) = (false, false)
+        for byte in line {
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted, byte == ASCII.backslash {
+                isEscaped = true
+            } else if byte == ASCII.quote {
+                isQuoted.toggle()
+            }
+        }
+        return !isQuoted
     }
 
     /// `token / quoted-string`.

@@ -88,7 +88,8 @@ extension PolicyReason {
         case .statusNeedsExplicit:
             "explicit freshness from the origin, Cache-Control: max-age=… or public: this status "
                 + "has no heuristic"
-        case .varyAny: "a Vary that names fields, in place of *"
+        case .varyAny:
+            "a Vary that names fields, in place of *: at most 32, and 16 KiB of the request"
         case .noFreshnessNoValidator:
             "freshness from the origin, Cache-Control: max-age=…, or a validator: ETag or "
                 + "Last-Modified"

@@ -48,6 +48,18 @@ package enum Reuse {
         }
     }
 
+    /// Whether a stored response may answer whoever asks now without asking the origin first, as far as
+    /// the response decides about it.
+    ///
+    /// What the origin has just said of it to one client it has then said to all (RFC 9111 §4.3.4); but
+    /// not where the response is to be validated for each request: the origin may refuse the next one.
+    package static func isReusable(
+        _ head: StoredHead, now: Timestamp, configuration: PolicyConfiguration
+    ) -> Bool {
+        if case .serve = self.judge(head, 0, CacheControl(), now, configuration) { return true }
+        return false
+    }
+
     static func verdict(
         _ request: Request, _ asked: CacheControl, _ candidates: [StoredHead], _ now: Timestamp,
         _ configuration: PolicyConfiguration

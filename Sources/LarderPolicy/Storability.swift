@@ -247,7 +247,7 @@ package enum Storability {
         _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
         _ now: Timestamp, _ configuration: PolicyConfiguration
     ) -> PolicyReason? {
-        if Variance.varies(response.fields).contains(.any), !configuration.ignored.contains(.vary) {
+        if !configuration.ignored.contains(.vary), Variance.variesByAny(response, to: request) {
             return .varyAny
         }
         let isKept = configuration.storesUnusable && response.status.isSuccessful

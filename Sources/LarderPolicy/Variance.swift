@@ -8,9 +8,22 @@ package enum Variance {
         case field(FieldName)
     }
 
-    /// More members than this count as `*`: each is looked for in each request, and no request has
-    /// so many fields.
-    static let memberLimit = 128
+    /// More members than this count as `*`: each is looked for in each request, once for each stored
+    /// variant.
+    static let memberLimit = 32
+
+    /// How many bytes of the request may be what a response varies by; with more it varies by what is
+    /// not compared, as with `*`.
+    static let selectedLimit = 16_384
+
+    /// Whether the response may vary by what is not compared.
+    static func variesByAny(_ response: ResponseHead, to request: Request) -> Bool {
+        let members = self.varies(response.fields)
+        guard !members.isEmpty else { return false }
+        return members.contains(.any)
+            || self.fields(selectedBy: response.fields, from: request).bytes.count
+                > self.selectedLimit
+    }
 
     /// All members of all `Vary` lines.
     ///

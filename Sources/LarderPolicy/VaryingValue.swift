@@ -12,7 +12,9 @@ enum VaryingValue {
         // also absent there."
         if left.isEmpty || right.isEmpty { return left.isEmpty == right.isEmpty }
         if left == right { return true }
-        guard !self.isSingleton(name) else { return false }
+        guard !self.isSingleton(name), self.mayBeSplit(left), self.mayBeSplit(right) else {
+            return false
+        }
         // What an empty member means in a field that nobody here knows is its own affair.
         if name.known == .other, (left + right).contains(where: { self.hasEmptyMember($0) }) {
             return false
@@ -27,6 +29,15 @@ enum VaryingValue {
         return leftSet == rightSet
     }
 
+    /// Whether values are short enough to be taken apart for each stored variant: longer ones are compared
+    /// byte for byte.
+    private static func mayBeSplit(_ lines: [FieldValue]) -> Bool {
+        lines.reduce(0) { $0 + $1.count } <= self.splitLimit
+    }
+
+    /// Four times what the longest `Accept` of a browser takes.
+    private static let splitLimit = 1024
+
     /// Whether the stored response is in the one language that the request likes best: the ranking
     /// that §4.1 lets a cache use.
     ///
@@ -35,6 +46,7 @@ enum VaryingValue {
         let name = FieldName(.acceptLanguage)
         let languages = stored.members(FieldName(.contentLanguage))
         guard languages.count == 1, presented.contains(name),
+            self.mayBeSplit(presented.values(name)),
             let preferences = Preference.list(self.members(presented.values(name)), of: name),
             let best = preferences.max(by: { $0.weight < $1.weight }), best.weight > 0,
             preferences.count(where: { $0.weight == best.weight }) == 1
@@ -45,7 +57,9 @@ enum VaryingValue {
     /// Whether a request takes its answer with a content coding.
     static func takesCodings(_ fields: Fields) -> Bool {
         let name = FieldName(.acceptEncoding)
-        let preferences = Preference.list(self.members(fields.values(name)), of: name)
+        let values = fields.values(name)
+        guard self.mayBeSplit(values) else { return true }
+        let preferences = Preference.list(self.members(values), of: name)
         // What nobody can read may say so.
         guard let preferences else { return fields.has(.acceptEncoding) }
         return preferences.contains { $0.name != "identity" && $0.weight > 0 }

@@ -147,9 +147,11 @@ extension ClientExchange: FillingWaiter {
         _ forward: CacheStatus.Forward, because asked: PolicyReason?
     ) {
         guard case .spliced(var spliced) = outcome, let reader,
-            // As of a 304: it is everybody's who waited for it, but for what has changed meanwhile.
+            // As of a 304: it is everybody's who waited for it, where that may be, but for what has changed
+            // meanwhile.
             !self.session.isInvalidated(spliced.object.head, at: self.request.uri),
             self.session.mayShow(spliced.object.head, for: self.request),
+            self.isReusable(spliced.object.head),
             let answer = splicing.splice.answer(from: spliced.part)
         else {
             reader?.cancel()
@@ -208,6 +210,13 @@ extension ClientExchange: FillingWaiter {
             return false
         }
         return Storability.forbidsKeeping(head.fields, configuration: self.policy) == nil
+            && self.isReusable(head)
+    }
+
+    /// Whether what another client's request has validated need not be validated for this one.
+    private func isReusable(_ head: StoredHead) -> Bool {
+        Reuse.isReusable(
+            head.whole, now: self.session.clock.now(), configuration: self.policy)
     }
 
     /// Passes on what the origin answers, while it comes in.

@@ -129,6 +129,7 @@ extension ClientExchange {
             order: Fetch.Order(
                 request: self.request, snapshot: self.snapshot, body: self.body, key: self.key,
                 stored: objects, mark: self.looked.mark,
+                removals: self.state.withLock { $0.marks.removals },
                 neighbours: self.state.withLock { $0.neighbours },
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
@@ -174,7 +175,8 @@ extension ClientExchange {
     ///
     /// Also for those who waited for its head: requests are combined only as far as the response may
     /// be reused for each of them, and one with `no-cache`, or stale as it comes, answers no other
-    /// request without a validation. A validation is everybody's who waits for it.
+    /// request without a validation. A validation is everybody's who waits for it where it makes the
+    /// response fresh (`Reuse.isReusable`).
     func mayReuse(_ head: StoredHead?) -> Bool {
         guard let head = head.map({ self.session.judged($0, at: self.request.uri) }),
             self.session.mayShow(head, for: self.request)

@@ -35,8 +35,11 @@ final class ClientExchange: Exchange {
         let era: UInt64
         /// The mark of what is being stored.
         let storings: UInt64
+        /// The store's removals.
+        let removals: RemovalMark
 
         init(_ session: Session) {
+            self.removals = session.store.removalMark()
             self.era = session.fillings.era
             self.storings = session.storings.mark
         }

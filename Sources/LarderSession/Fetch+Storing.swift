@@ -145,7 +145,9 @@ extension Fetch {
         let (key, head) = Storability.place(
             object.head, for: self.order.request, partition: self.session.partition,
             lookedUp: self.order.key, configuration: self.policy)
-        let (session, removals) = (self.session, self.state.withLock { $0.removals })
+        let session = self.session
+        // Its content has been in the store before: what was removed since then must not come back.
+        let removals = self.order.removals ?? self.state.withLock { $0.removals }
         let storing = Storing(rearranging: head, of: key)
         session.storings.begin(storing)
         let end = { @Sendable in

@@ -21,6 +21,8 @@ final class Fetch: Sendable {
         var stored: [StoredObject]
         /// The place in the order of storings before they were looked up.
         var mark: UInt64 = 0
+        /// The store's removals before they were looked up; nil: those when the request is sent.
+        var removals: RemovalMark?
         /// Responses to other queries, stored where this one may go.
         var neighbours: [StoredObject] = []
         /// The index in `stored` of the response that validation is about, if it is.

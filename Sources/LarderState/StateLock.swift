@@ -28,7 +28,7 @@ final class StateLock: Sendable {
             throw StateError(
                 .inUse, path: directory.path,
                 cause: "process \(Self.holder(descriptor) ?? "?") has this state open",
-                remedy: "stop it, or name another state directory")
+                remedy: "stop it, or name another directory: sessions.NAME.state-directory")
         }
         // Where the pid cannot be written, nothing is lost but a hint.
         let text = Array("\(getpid())\n".utf8)
@@ -53,7 +53,7 @@ final class StateLock: Sendable {
                 throw StateError(
                     .inUse, path: directory.path,
                     cause: "process \(holder) has this state for itself",
-                    remedy: "stop it, or name another state directory")
+                    remedy: "stop it, or name another directory: sessions.NAME.state-directory")
             }
             while flock(descriptor, LOCK_EX) != 0 {
                 guard errno == EINTR else {

@@ -9,7 +9,16 @@ import LarderHTTP
 /// parent's address, whether the parent gets the request or lays a tunnel: no client has chosen that.
 extension Transfer {
     /// Whether libcurl may try this address; where it may not, the next one of the name is tried.
+    ///
+    /// For its data an FTP server names a port, which no access rule was asked about: none below 1024,
+    /// where other services of the host listen.
     func mayTry(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
+        if self.isFTP, let port = unsafe Self.port(of: address), port < 1024,
+            port != self.request.uri.port
+        {
+            self.dataObjection = "the FTP server names port \(port) for its data"
+            return false
+        }
         guard self.way.parent == nil, let policy = self.request.destinations else { return true }
         let text = unsafe Self.text(of: address) ?? ""
         guard let detail = policy.objection(self.request.method, self.request.uri, at: text) else {
@@ -44,6 +53,17 @@ extension Transfer {
             else { return nil }
             return unsafe String(cString: written)
         }
+    }
+
+    /// The port of an address; nil for a family that is not of IP.
+    private static func port(of address: UnsafePointer<curl_sockaddr>) -> UInt16? {
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr),
+            [AF_INET, AF_INET6].contains(unsafe address.pointee.family)
+        else { return nil }
+        // At the same place in both (`in_port_t`, behind the family).
+        let start = unsafe UnsafeRawPointer(address) + offset
+        return UInt16(
+            bigEndian: unsafe start.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
     }
 
     /// Whether an address is one of loopback (RFC 6890 §2.2).

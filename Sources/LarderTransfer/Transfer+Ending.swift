@@ -57,6 +57,9 @@ extension Transfer {
 
     private func outcome(_ end: CurlEnd) -> Outbox.Ending {
         if let failure = self.failure { return .failed(failure) }
+        if let detail = self.dataObjection, end.code != CURLE_OK {
+            return .failed(UpstreamFailure(.destinationUnavailable, detail: detail))
+        }
         if let detail = self.addressObjection, !self.hasOpenedSocket {
             return .failed(Self.prohibited(detail))
         }

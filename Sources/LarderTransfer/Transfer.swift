@@ -128,6 +128,8 @@ final class Transfer {
     private(set) var hasOpenedSocket = false
     /// Why an address was not tried: the request must not go there.
     var addressObjection: String?
+    /// Why an FTP server's address for its data was not tried.
+    var dataObjection: String?
     private(set) var remoteAddress = ""
 
     /// The place of what it waits for now.

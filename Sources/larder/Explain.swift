@@ -177,6 +177,11 @@ extension [AccessRule] {
 extension CacheView {
     /// Explains from what is on disk, without a proxy and so without what it would remember.
     fileprivate func explain(_ question: ExplainQuestion) throws -> ExplanationRecord {
+        guard self.session.principals == .none || question.principal != nil else {
+            throw CommandFailure(
+                .data, "the session \(self.session.name.text) is split by its clients",
+                remedy: "name one by --principal, as \"larder cache list\" shows them")
+        }
         let request = try question.request()
         let cachePolicy = try question.cachePolicy()
         let stored =

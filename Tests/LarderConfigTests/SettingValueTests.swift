@@ -89,6 +89,9 @@ struct SettingValueTests {
         ])
     func listener(_ c: TextCase) { c.check(as: ListenAddress.self) }
 
+    private static let noAddress =
+        "is neither an address nor a name: write 127.0.0.1, or 10.0.0.0/8 for a block"
+
     @Test(
         "Destinations",
         arguments: [
@@ -104,6 +107,11 @@ struct SettingValueTests {
             TextCase("10.0.0.1/8", nil, "has bits set beyond its prefix"),
             TextCase("10.0.0.0/33", nil, "has a prefix that is too long"),
             TextCase("a:0", nil), TextCase("a:9-8", nil, "ends before it begins"),
+            TextCase("vm.", "vm"), TextCase(".corp.example.:80", ".corp.example:80"),
+            TextCase(".", nil), TextCase("1*.example", "1*.example"), TextCase("3com", "3com"),
+            TextCase("127.0.0.*", nil, Self.noAddress), TextCase("127.1", nil, Self.noAddress),
+            TextCase("010.0.0.1", nil, Self.noAddress), TextCase("0x7f000001", nil, Self.noAddress),
+            TextCase("*.1.2", nil, Self.noAddress), TextCase("a.1", nil, Self.noAddress),
         ])
     func destination(_ c: TextCase) { c.check(as: DestinationPattern.self) }
 

@@ -172,6 +172,19 @@ struct HopRulesTests {
     }
 
     @Test(
+        "Forwarded stays readable behind whatever a client has written into it (RFC 7239 §4)",
+        arguments: [
+            ("for=a", true), ("for=\"a\", for=b", true), ("for=\"a\\\"\"", true),
+            ("for=a, for=\"", false), ("for=\"a\\\"", false), ("\"\"\"", false),
+        ])
+    func unreadableForwarded(_ sent: String, _ isKept: Bool) {
+        var fields: Fields = ["Forwarded": sent, "Foo": "\""]
+        ForwardedElement(client: .unknown).append(to: &fields)
+        #expect(fields.string("Forwarded") == (isKept ? "\(sent), for=unknown" : "for=unknown"))
+        #expect(fields.string("Foo") == "\"")
+    }
+
+    @Test(
         "lists without quoted strings are split at every comma (§5.6.1)",
         arguments: [
             ("a, b", ["a", "b"]), (",, a ,\t,", ["a"]), ("", []),

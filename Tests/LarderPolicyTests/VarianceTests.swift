@@ -215,13 +215,36 @@ struct VarianceTests {
         #expect(replaced == c.replaced)
     }
 
-    @Test("by more fields than a request may have is like by everything", arguments: [128, 129])
+    @Test("by more fields than a request may have is like by everything", arguments: [32, 33])
     func crowded(_ count: Int) {
         let names = (0..<count).map { "F\($0)" }.joined(separator: ", ")
         let verdict = Storability.judge(
             request: request(), response: response("Cache-Control: max-age=9 | Vary: \(names)"),
             bodyLength: .none, now: t0, configuration: .shared)
-        #expect(verdict == (count > 128 ? .notStorable(.varyAny) : .storable))
+        #expect(verdict == (count > 32 ? .notStorable(.varyAny) : .storable))
+    }
+
+    @Test("takes no longer lists apart than programs send: those are compared byte for byte")
+    func longLists() {
+        for count in [100, 1000] {
+            let list = String(repeating: "a,", count: count) + "z"
+            let head = stored("Vary: Accept-Encoding, Foo", varying: "Foo: \(list)")
+            let spaced = request("Foo: \(list.replacing(",", with: ", "))")
+            #expect(
+                Variance.matches(head, request("Foo: \(list)"), configuration: .shared))
+            #expect(
+                Variance.matches(head, spaced, configuration: .shared) == (count == 100))
+        }
+    }
+
+    @Test("by more of the request than is compared is like by everything", arguments: [8, 17])
+    func large(_ kibibytes: Int) {
+        let cookie = String(repeating: "c", count: kibibytes << 10)
+        let verdict = Storability.judge(
+            request: request("Cookie: \(cookie)"),
+            response: response("Cache-Control: max-age=9 | Vary: Cookie"), bodyLength: .none,
+            now: t0, configuration: .shared)
+        #expect(verdict == (kibibytes > 16 ? .notStorable(.varyAny) : .storable))
     }
 
     @Test("keeps a bounded number of variants, the youngest")

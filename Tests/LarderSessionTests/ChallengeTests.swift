@@ -308,7 +308,8 @@ struct ChallengeTests {
         let limit = UInt64(RepeatableBody.limit)
         let (known, other) = ("https://origin.example/", "https://other.example/")
         for (uri, length, expects) in [
-            (known, .known(limit), false), (known, .known(limit + 1), true), (known, .unknown, true),
+            (known, .known(limit), false), (known, .known(limit + 1), true),
+            (known, .unknown, true),
             (other, .unknown, false), ("https://origin.example:8443/", .unknown, false),
             ("http://origin.example/", .unknown, false),
         ] as [(String, BodyLength, Bool)] {

@@ -104,6 +104,24 @@ struct CollapsingTests {
         #expect(counters.validated == 3 && counters.collapsed == 0)
     }
 
+    @Test(
+        "one whose response is to be validated for each request serves nobody else (§5.2.2.4)",
+        arguments: ["no-cache", "max-age=0, must-revalidate", "s-maxage=0", "public, max-age=0"])
+    func validationOfEach(_ control: String) {
+        let bench = Bench()
+        let fields: Fields = ["Cache-Control": control, "ETag": "\"a\""]
+        bench.perform()
+        bench.upstream.fetches[0].answer(200, fields, "hello")
+        bench.clock.advance(.seconds(61))
+        let clients = (0..<2).map { _ in bench.perform().client }
+        bench.upstream.fetches[1].answer(304, fields)
+        #expect(clients[0].wholeBody == "hello")
+        #expect(clients[1].answer == nil && bench.upstream.fetches.count == 3)
+        #expect(bench.upstream.fetches.last?.request.fields.string("If-None-Match") == "\"a\"")
+        bench.upstream.fetches.last?.answer(401, Fields(), "who are you?")
+        #expect(clients[1].status == 401)
+    }
+
     @Test("conditional and no-cache requests, and those for several ranges, do not join")
     func notJoining() {
         let bench = Bench()
@@ -292,7 +310,7 @@ struct FillingTests {
         #expect(none.upstream.fetches[0].isCancelled)
     }
 
-    @Test("it ends for another that waits for its connection, unless somebody has come, or its head")
+    @Test("it ends for another that waits for its connection, unless a client or its head has come")
     func endsForAnother() {
         let bench = Bench()
         let first = bench.perform()

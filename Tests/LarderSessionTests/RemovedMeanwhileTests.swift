@@ -92,6 +92,28 @@ struct RemovedMeanwhileTests {
         #expect(after.wholeBody == "new")
     }
 
+    @Test("of what a request goes on to validate that has waited: its content is not stored again")
+    func otherVariant() {
+        let fields = { (tag: String) -> Fields in
+            ["Cache-Control": "max-age=60", "ETag": "\"\(tag)\"", "Vary": "Foo"]
+        }
+        self.bench.perform("/", ["Foo": "1"])
+        self.bench.upstream.fetches[0].answer(200, fields("a"), "old")
+        self.bench.perform("/", ["Foo": "2"])
+        let waiting = self.bench.perform("/", ["Foo": "3"]).client
+        #expect(self.bench.upstream.fetches.count == 2)
+        self.bench.session.remove(Self.key("/"))
+        self.bench.upstream.fetches[1].answer(200, fields("b"), "two")
+        #expect(self.bench.upstream.fetches.count == 3)
+        self.bench.upstream.fetches[2].answer(304, fields("a"))
+        #expect(waiting.wholeBody == "old", "it asked before")
+        for (value, count) in [("3", 4), ("1", 5)] {
+            self.bench.perform("/", ["Foo": value])
+            #expect(self.bench.upstream.fetches.count == count, "no hit")
+            self.bench.upstream.fetches.last?.answer(200, fields(value), "new")
+        }
+    }
+
     @Test("again and again: the request asks alone in the end")
     func always() {
         self.storeStale()

@@ -121,7 +121,8 @@ struct SharedUpdateTests {
         ])
         let own = bench.perform().client
         let waiting = bench.perform().client
-        bench.upstream.fetches[1].answer(304)
+        bench.upstream.fetches[1].answer(
+            304, ["Cache-Control": "max-age=60, no-cache=\"x-now\""])
         #expect(own.field("X-Now") == "1" && waiting.field("X-Now") == nil)
         #expect(waiting.wholeBody == "old")
     }

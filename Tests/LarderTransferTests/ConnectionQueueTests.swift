@@ -85,7 +85,7 @@ struct ConnectionQueueTests {
         #expect(!mayGo)
     }
 
-    @Test("one that nobody waits for ends for another that has to wait, and no more than one for each")
+    @Test("one that nobody waits for ends for another that has to wait, one for each of them")
     func endingForOthers() {
         var queue = ConnectionQueue(limit: 2)
         _ = queue.enter(1, for: self.one, priority: 0)

@@ -14,6 +14,8 @@ private struct FTPScript: Sendable {
     /// How much of a file is sent before the data connection breaks off.
     var cutAfter: Int?
     var stall: Stall?
+    /// Named for data in place of one of its own.
+    var dataPort: UInt16?
     let notes = Notes()
 
     /// Where it says nothing until it is told to go on.
@@ -50,6 +52,10 @@ private struct FTPScript: Sendable {
                 directory = argument == "/" ? "" : path
                 control.write(directory == "/none" ? "550 no\r\n" : "250 there\r\n")
             case "EPSV":
+                if let port = self.dataPort {
+                    control.write("229 (|||\(port)|)\r\n")
+                    continue
+                }
                 guard let (listener, port) = try? ScriptedOrigin.listen() else { return }
                 control.write("229 (|||\(port)|)\r\n")
                 data = OriginConnection(accept(listener, nil, nil), index: 0)
@@ -231,6 +237,15 @@ struct FTPTests {
         let record = try await self.fetch(FTPScript(), method, "/pub/a.txt")
         #expect(record.failure?.kind == .proxyConfigurationError)
         #expect(record.failure?.party == .client)
+    }
+
+    @Test("get no data from ports of other services, whatever the server names")
+    func dataPort() async throws {
+        let script = FTPScript(dataPort: 25)
+        let record = try await self.fetch(script, .get, "/pub/a.txt")
+        #expect(record.failure?.kind == .destinationUnavailable)
+        #expect(record.failure?.detail == "the FTP server names port 25 for its data")
+        #expect(!script.notes.all.contains { $0.hasPrefix("RETR") })
     }
 
     @Test("cannot smuggle commands into the control connection")

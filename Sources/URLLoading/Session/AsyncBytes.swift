@@ -110,7 +110,11 @@ final class AsyncBytesReader: Sendable {
             self.hold.cancel()
             throw URLError(.cancelled)
         }
-        if let chunk = self.hold.consumer.chunkAtHand() { return chunk }
+        if let chunk = self.hold.consumer.chunkAtHand() {
+            // Where more comes than is taken, who shares the actor would not get to run, nor to cancel this.
+            await Task.yield()
+            return chunk
+        }
         let cancel = self.hold.cancel
         return try await withTaskCancellationHandler {
             try await self.hold.consumer.chunk()
