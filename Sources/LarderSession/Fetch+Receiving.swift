@@ -156,8 +156,8 @@ extension Fetch {
 
     private func finished(_ number: Int, _ trailers: Fields) {
         guard self.isCurrent(number) else { return }
-        let isCounted = self.isCounted
-        if !isCounted, self.state.withLock({ $0.isSpliced || $0.resumptions > 0 }) {
+        // As with more than that: whoever gets it would take it for all that the head promises.
+        guard self.isCounted else {
             return self.failed(
                 number,
                 UpstreamFailure(
@@ -171,11 +171,7 @@ extension Fetch {
         }
         self.state.withLock { $0.storing }?.handedOver()
         // Into the store first: a client that hears of the end may ask again at once.
-        if isCounted {
-            self.filling.writingSink?.commit(trailers: trailers)
-        } else {
-            self.filling.writingSink?.abandon()
-        }
+        self.filling.writingSink?.commit(trailers: trailers)
         _ = self.filling.finished(.complete(trailers))
         self.upstreamEnded()
     }

@@ -13,6 +13,9 @@ struct Run: AsyncParsableCommand {
             access rules of the configuration let no client of loopback in, the command may go \
             wherever they do not deny it to everybody.
 
+            One process writes to a cache: beside a proxy that has this one open already it caches in memory \
+            alone, and finds nothing in the next run. To use that proxy's cache, let http_proxy lead to it.
+
             Where the configuration names no parents, the proxy goes on by the proxies that http_proxy, \
             https_proxy, ftp_proxy and all_proxy name, but to the hosts of no_proxy. The command keeps \
             those of its no_proxy, without this machine's own names and addresses (localhost, \
