@@ -148,8 +148,11 @@ package struct DestinationPattern: SettingText, Hashable {
     }
 
     package init(settingText text: String) throws(SettingTextProblem) {
-        let (host, ports) = try Self.split(text)
+        let (written, ports) = try Self.split(text)
         self.ports = ports
+        // As hosts of requests are compared.
+        let host = String(written).withoutFinalDot
+        guard !host.isEmpty || written.isEmpty else { throw SettingTextProblem() }
         if host == "*" || host.isEmpty {
             guard !(host.isEmpty && ports == nil) else { throw SettingTextProblem() }
             self.host = .any
@@ -158,12 +161,10 @@ package struct DestinationPattern: SettingText, Hashable {
         } else if host.contains("/") {
             throw AddressBlock.problem(String(host))
         } else {
-            // As hosts of requests are compared.
-            let name = String(host.lowercased().withoutFinalDot)
+            let name = host.lowercased()
             guard name.utf8.allSatisfy(Self.isHostByte) else {
                 throw SettingTextProblem("has a character that no host name has")
             }
-            guard !name.isEmpty else { throw SettingTextProblem() }
             guard !Self.isMeantAsAddress(name) else {
                 throw SettingTextProblem(
                     "is neither an address nor a name: write 127.0.0.1, or 10.0.0.0/8 for a block")

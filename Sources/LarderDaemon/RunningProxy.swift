@@ -73,6 +73,8 @@ actor RunningProxy {
     private let group: MultiThreadedEventLoopGroup
     private var control: ControlServer?
     private var controlTask: Task<Void, Never>?
+    /// Those of sockets that were deleted.
+    private var formerControlTasks: [Task<Void, Never>] = []
     private var isStopping = false
     /// The reload that was asked for last.
     var lastReload: Task<Result<ReloadOutcome, ConfigurationError>, Never>?
@@ -198,6 +200,7 @@ actor RunningProxy {
         do throws(ControlError) {
             try self.serveControl(at: [control.path])
             former?.cancel()
+            if let former { self.formerControlTasks.append(former) }
             self.log.notice(
                 "the control socket was gone, and was made anew",
                 metadata: ["path": "\(control.path)"])
@@ -218,6 +221,7 @@ actor RunningProxy {
         self.controlTask?.cancel()
         for member in self.members { await member.open.close() }
         // Not before: a command may wait for a cache, which answers it at the latest when it closes.
+        for task in self.formerControlTasks { await task.value }
         await self.controlTask?.value
         for listener in self.authenticators { await listener.authenticator.close() }
         await self.accessLog?.close(within: deadline - (ContinuousClock.now - begin))

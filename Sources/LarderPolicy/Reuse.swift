@@ -60,6 +60,14 @@ package enum Reuse {
         return false
     }
 
+    /// Whether a stored response is to be validated for each request, as long as its head stays what it is.
+    package static func isValidatedForEach(
+        _ head: StoredHead, configuration: PolicyConfiguration
+    ) -> Bool {
+        ResponseDirectives.of(head, configuration: configuration).control
+            .demandsValidation(of: head.fields)
+    }
+
     static func verdict(
         _ request: Request, _ asked: CacheControl, _ candidates: [StoredHead], _ now: Timestamp,
         _ configuration: PolicyConfiguration

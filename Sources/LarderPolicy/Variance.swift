@@ -20,9 +20,21 @@ package enum Variance {
     static func variesByAny(_ response: ResponseHead, to request: Request) -> Bool {
         let members = self.varies(response.fields)
         guard !members.isEmpty else { return false }
-        return members.contains(.any)
-            || self.fields(selectedBy: response.fields, from: request).bytes.count
-                > self.selectedLimit
+        guard !members.contains(.any) else { return true }
+        let selected = request.fields.lines.reduce(0) { sum, line in
+            self.selects(line, of: request, members)
+                ? sum + request.fields.value(of: line).count : sum
+        }
+        return selected > self.selectedLimit
+    }
+
+    private static func selects(
+        _ line: Fields.Line, of request: Request, _ members: [Member]
+    ) -> Bool {
+        members.contains { member in
+            guard case .field(let name) = member else { return false }
+            return request.fields.matches(line, name)
+        }
     }
 
     /// All members of all `Vary` lines.
@@ -102,11 +114,7 @@ package enum Variance {
         let members = self.varies(response)
         var selected = Fields()
         guard !members.isEmpty else { return selected }
-        for line in request.fields.lines
-        where members.contains(where: { member in
-            guard case .field(let name) = member else { return false }
-            return request.fields.matches(line, name)
-        }) {
+        for line in request.fields.lines where self.selects(line, of: request, members) {
             selected.append(line, of: request.fields)
         }
         return selected

@@ -148,6 +148,7 @@ final class ClientConnection: ChannelInboundHandler {
             return
         }
         self.apply(self.state.inputEnded())
+        if self.state.awaitsAnswer { self.exchange?.handle?.clientMayHaveGone() }
         self.settle()
     }
 

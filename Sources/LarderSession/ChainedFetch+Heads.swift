@@ -58,13 +58,15 @@ extension ChainedFetch {
     private enum Next {
         case nothing
         case answer(SentCredential)
+        /// The same once more, with its content at once.
+        case withoutExpectation
         case redirection(Redirection.Target)
         case tooMany
 
         var kind: ChainMachine.Next {
             switch self {
             case .nothing, .tooMany: .nothing
-            case .answer: .answer
+            case .answer, .withoutExpectation: .answer
             case .redirection: .redirection
             }
         }
@@ -73,6 +75,7 @@ extension ChainedFetch {
     private func take(_ next: Next, _ head: ResponseHead) {
         switch next {
         case .nothing, .tooMany: break
+        case .withoutExpectation: self.state.withLock { $0.course.refusesExpectation = true }
         case .answer(let answer):
             let isRenewal = self.state.withLock { state in
                 state.answer = answer
@@ -91,6 +94,9 @@ extension ChainedFetch {
 
     private func next(after head: ResponseHead, _ course: ChainCourse) -> Next {
         if head.status.rawValue == 401 { return self.challenged(by: head, course) }
+        if head.status.rawValue == 417, self.hasOwnExpectation(course) {
+            return .withoutExpectation
+        }
         self.noteAcceptance(head, course)
         guard self.chain.conduct.followsRedirects else { return .nothing }
         var isRefused = false
@@ -118,6 +124,13 @@ extension ChainedFetch {
             if course.hasContent, !target.dropsContent, !self.rewindsBody() { return .nothing }
             return .redirection(target)
         }
+    }
+
+    /// Whether the request that was refused bore an expectation that the client's had not
+    /// (RFC 9110 §10.1.1).
+    private func hasOwnExpectation(_ course: ChainCourse) -> Bool {
+        course.hasContent && !course.refusesExpectation && !self.request.expectsContinue
+            && self.body?.hasBegun == false && self.state.withLock { $0.machine.mayAnswer }
     }
 
     /// Whether a redirection sets cookies that only the client can keep, and send along to its target:

@@ -45,11 +45,18 @@ extension ClientExchange {
         if let range = self.joinableRange(forward) {
             return self.fetch(range, objects, validating)
         }
-        guard self.isCollapsible(forward) else {
+        guard self.isCollapsible(forward), self.mayShareValidation(objects, validating) else {
             return self.lead(objects, validating, isEntered: false)
         }
         self.enter(
             Filling(key: self.key, window: self.configuration.window), objects, validating)
+    }
+
+    /// Whether what a validation brings may be of use to others: they would wait in vain for what is to
+    /// be validated for each request.
+    private func mayShareValidation(_ objects: [StoredObject], _ validating: Int?) -> Bool {
+        guard let validating, objects.indices.contains(validating) else { return true }
+        return !Reuse.isValidatedForEach(objects[validating].head, configuration: self.policy)
     }
 
     /// Fetches what is missing of what is stored.
@@ -124,13 +131,13 @@ extension ClientExchange {
         // A part that lacks what is asked for and cannot be completed is not worth validating.
         let covers =
             validating.map { objects.indices.contains($0) && self.covers(objects[$0]) } ?? false
+        let (marks, neighbours) = self.state.withLock { ($0.marks, $0.neighbours) }
         Fetch(
             session: self.session,
             order: Fetch.Order(
                 request: self.request, snapshot: self.snapshot, body: self.body, key: self.key,
-                stored: objects, mark: self.looked.mark,
-                removals: self.state.withLock { $0.marks.removals },
-                neighbours: self.state.withLock { $0.neighbours },
+                stored: objects, mark: marks.storings, removals: marks.removals,
+                neighbours: neighbours,
                 validating: splicing == nil && covers ? validating : nil, client: self.client,
                 isEntered: isEntered, cachePolicy: self.cachePolicy,
                 asksForVariants: asksForVariants && splicing == nil

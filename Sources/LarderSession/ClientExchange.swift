@@ -140,6 +140,11 @@ final class ClientExchange: Exchange {
         }
     }
 
+    func clientMayHaveGone() {
+        guard self.request.method == .get || self.request.method == .head else { return }
+        self.state.withLock { $0.machine.awaited }?.doubt(self)
+    }
+
     // Lent: each copy counts a dozen references up and down.
     var configuration: SessionConfiguration { _read { yield self.snapshot.values } }
     var policy: PolicyConfiguration { _read { yield self.snapshot.values.policy } }

@@ -57,6 +57,12 @@ struct ClientMachine: ~Copyable {
         }
     }
 
+    /// The filling for whose head it waits; nil: for none.
+    var awaited: Filling? {
+        if case .waiting(let filling) = self.state { return filling }
+        return nil
+    }
+
     var isCancelled: Bool {
         if case .cancelled = self.state { return true }
         return false

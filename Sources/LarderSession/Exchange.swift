@@ -87,6 +87,12 @@ package struct ExchangeOptions: Sendable {
 package protocol Exchange: AnyObject, Sendable {
     /// The client has gone, or wants no more. Any thread, at any time, also twice.
     func cancel()
+    /// The client sends nothing more: it waits for its answer, or has gone. Any thread, at any time.
+    func clientMayHaveGone()
+}
+
+extension Exchange {
+    package func clientMayHaveGone() {}
 }
 
 /// Whoever wants the answer: a connection of the proxy, a task of the library.

@@ -48,6 +48,13 @@ extension Fetch {
     func settle(_ stored: Filling.Stored) {
         if let reason = stored.reason { self.session.live.reasons.add(reason) }
         if !stored.isValidated { self.rest() }
+        let now = self.session.clock.now()
+        // Who comes next would wait in vain, and validates for himself.
+        if stored.isValidated, self.order.isEntered, !self.order.isBackground,
+            !Reuse.isReusable(stored.object.head.whole, now: now, configuration: self.policy)
+        {
+            self.noteUnshared(at: now)
+        }
         // Whatever body still comes is of no use to anybody.
         self.cancelUpstream()
         self.leaveTable()
@@ -256,10 +263,14 @@ extension Fetch {
         // What is said of one range need not be true of another, nor of the whole.
         if self.filling.part != nil, !response.head.status.isSuccessful { return }
         guard self.order.isBackground else {
-            return self.session.fillings.noteUnshared(
-                self.order.key, at: now, for: self.session.snapshot.values.uncollapsedTime)
+            return self.noteUnshared(at: now)
         }
         // Nobody waited for it; but what was to be validated is no younger than it was.
         if !response.isStored { self.rest() }
+    }
+
+    private func noteUnshared(at now: Timestamp) {
+        self.session.fillings.noteUnshared(
+            self.order.key, at: now, for: self.session.snapshot.values.uncollapsedTime)
     }
 }

@@ -77,8 +77,7 @@ extension Fetch: FillingControl {
         if self.order.isBackground, isStored || !isRelaying { return }
         if !isRelaying, self.mayBeWorthFinishing {
             // The head decides, unless it keeps others waiting.
-            self.state.withLock { $0.upstream }?.mayEndForAnother()
-            return
+            return self.offerEnd()
         }
         var remaining: UInt64 = 0
         if case .known(let length) = announced {
@@ -89,12 +88,41 @@ extension Fetch: FillingControl {
         self.cancel()
     }
 
-    /// Ends the fetch for another that waits for its connection, where no client does and no head has come.
+    func doubted() {
+        if !self.order.isBackground { self.offerEnd() }
+    }
+
+    private func offerEnd() {
+        let upstream = self.state.withLock { state in
+            state.mayEndForAnother = true
+            return state.machine.isRelaying ? nil : state.upstream
+        }
+        upstream?.mayEndForAnother()
+    }
+
+    /// Ends the fetch for another that waits for its connection, where no head has come and no client is
+    /// there for certain.
+    ///
+    /// A client that has closed its connection looks like one that only sends nothing more: the latter
+    /// hears why it gets nothing.
     ///
     /// - Parameter number: the request that is in the way.
     func endsForAnother(_ number: Int) -> Bool {
         let mayEnd = self.state.withLock { $0.requests == number && !$0.machine.isRelaying }
-        return mayEnd && !self.order.isBackground && self.cancel()
+        guard mayEnd, !self.order.isBackground else { return false }
+        return self.cancel() || self.cancelDoubted()
+    }
+
+    private func cancelDoubted() -> Bool {
+        let failure = UpstreamFailure(
+            .connectionLimitReached, party: .larder,
+            detail: "the connection to the host went to a client that had not closed its own")
+        guard self.filling.failDoubted(self.clientFailure(failure)) else { return false }
+        self.state.withLock { $0.machine.cancel() }
+        self.cancelUpstream()
+        _ = self.filling.finished(.failed(.upstream(failure)))
+        self.upstreamEnded()
+        return true
     }
 
     /// Whether there may come what is stored without anybody to read it, as far as the request tells.

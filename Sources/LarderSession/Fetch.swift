@@ -77,6 +77,8 @@ final class Fetch: Sendable {
         /// The store's removals at that time: what was purged since must not come back.
         var removals = RemovalMark(rawValue: 0)
         var resumesWhenBegun = false
+        /// Nobody waits for the head for certain, as far as was told.
+        var mayEndForAnother = false
         var isCancelled = false
         /// Counts requests: the answer to one may come before the upstream has said that it is under
         /// way, and lead to the next.
@@ -179,17 +181,19 @@ final class Fetch: Sendable {
         earlier?.cancel()
         let upstream = self.session.upstream.fetch(
             request, body: self.order.body, receiver: Receiver(self, number))
-        let (isCancelled, resumes) = self.state.withLock { state in
-            guard state.requests == number else { return (true, false) }
+        let (isCancelled, resumes, mayEnd) = self.state.withLock { state in
+            guard state.requests == number else { return (true, false, false) }
             if !state.upstreamIsOver { state.upstream = upstream }
             defer { state.resumesWhenBegun = false }
-            return (state.isCancelled, state.resumesWhenBegun)
+            return (state.isCancelled, state.resumesWhenBegun, state.mayEndForAnother)
         }
         if isCancelled {
             upstream.cancel()
         } else if resumes {
             upstream.resume()
         }
+        // Asked then, it sees whether somebody has come.
+        if mayEnd { upstream.mayEndForAnother() }
     }
 
     /// Stops the fetch where it is, unless a client has come meanwhile; what came of it stays in the

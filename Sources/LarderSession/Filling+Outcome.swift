@@ -149,6 +149,8 @@ protocol FillingControl: AnyObject, Sendable {
     func resume()
     /// The last client has left.
     func deserted()
+    /// All clients, which wait for the head, may have gone.
+    func doubted()
     /// The sink, which has taken the bytes below `written`, alone keeps the origin waiting.
     func heldUpBySink(at written: UInt64)
     /// Clients that lag keep the origin waiting, while others have all that came.

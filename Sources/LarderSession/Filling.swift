@@ -21,6 +21,8 @@ final class Filling: Sendable {
         fileprivate let leads: Bool
         /// How he reads the body, once there is one for him.
         fileprivate var reader: FillingReader?
+        /// He sends nothing more: he waits, or has gone.
+        fileprivate var mayHaveGone = false
     }
 
     private struct State {
@@ -80,6 +82,13 @@ final class Filling: Sendable {
             let stuck = self.body.laggards.filter { began[$0.key] == $0.value }
             let resumes = !stuck.isEmpty && self.body.cutOff(Set(stuck.keys))
             return (stuck.count, self.afterWriting(resumes: resumes))
+        }
+
+        /// Whether all who wait for the head may have gone.
+        var isDoubted: Bool {
+            guard self.outcome == nil, !self.waiters.isEmpty, case .streaming = self.body.phase
+            else { return false }
+            return self.waiters.allSatisfy(\.mayHaveGone)
         }
 
         /// Notes that no client is left, once.
@@ -167,8 +176,32 @@ final class Filling: Sendable {
     func leave(_ waiter: any FillingWaiter) {
         self.act { state in
             state.waiters.removeAll { $0.waiter === waiter }
-            return state.desertion()
+            return state.desertion() ?? (state.isDoubted ? .doubted(state.control) : nil)
         }
+    }
+
+    /// A client that waits for the head may have gone.
+    func doubt(_ waiter: any FillingWaiter) {
+        self.act { state in
+            for i in state.waiters.indices where state.waiters[i].waiter === waiter {
+                state.waiters[i].mayHaveGone = true
+            }
+            return state.isDoubted ? .doubted(state.control) : nil
+        }
+    }
+
+    /// Fails all who wait for the head, where each of them may have gone.
+    ///
+    /// - Returns: whether it did: not where somebody is there for certain, or nobody waits.
+    func failDoubted(_ failure: ExchangeFailure) -> Bool {
+        let told = self.state.withLock { state -> [Waiting]? in
+            guard state.isDoubted else { return nil }
+            state.outcome = .failed(failure)
+            return state.takeWaiters()
+        }
+        guard let told else { return false }
+        self.tell(told, of: .failed(failure))
+        return true
     }
 
     func readerLeft(_ id: UInt64) {
@@ -382,6 +415,7 @@ final class Filling: Sendable {
     private enum Action {
         case resume((any FillingControl)?)
         case deserted((any FillingControl)?)
+        case doubted((any FillingControl)?)
         /// The sink keeps the origin waiting.
         ///
         /// - at: how far it is, where its time is to be measured from now on.
@@ -399,6 +433,7 @@ final class Filling: Sendable {
         switch action {
         case .resume(let control)?: control?.resume()
         case .deserted(let control)?: control?.deserted()
+        case .doubted(let control)?: control?.doubted()
         case .heldUp(let control, let written, let sink)?:
             if let written { control?.heldUpBySink(at: written) }
             sink?.hurry()

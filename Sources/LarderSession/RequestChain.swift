@@ -67,6 +67,8 @@ struct ChainCourse: Sendable {
     var ledTo: [TargetURI] = []
     /// The last one leads where the client may not go.
     var isRefused = false
+    /// The origin fulfils no expectations (417).
+    var refusesExpectation = false
 
     init(_ request: Request) {
         self.first = request.uri
@@ -251,7 +253,7 @@ extension RequestChain {
     private func expectChallenge(
         _ step: inout ChainStep, _ course: ChainCourse, _ asked: ChallengedRequest
     ) {
-        guard course.hasContent, !RepeatableBody.keeps(step.request.bodyLength),
+        guard course.hasContent, !course.refusesExpectation, !RepeatableBody.keeps(step.request.bodyLength),
             self.conduct.rules.credentials?.mayAnswer(asked) == true
         else { return }
         step.request.expectsContinue = true

@@ -73,6 +73,8 @@ struct ConnectionQueue {
         var held: [Waiter] = []
         /// Those that may end for others, in the order of their offers.
         var offers: [UInt64] = []
+        /// Those that were asked to, and have not left yet.
+        var ending: [UInt64] = []
     }
 
     /// At a time for each destination.
@@ -142,9 +144,17 @@ struct ConnectionQueue {
     }
 
     /// Who is to end for another that waits; nil where nobody has to, or offered it.
+    ///
+    /// It is to leave, or to say that it does not (`keep`).
     mutating func takeOffer(for destination: Destination) -> UInt64? {
         guard let place = self.place(of: destination) else { return nil }
         return self.lines.values[place].takeOffer(limit: self.limit)
+    }
+
+    /// One that was to end for another does not.
+    mutating func keep(_ id: UInt64, for destination: Destination) {
+        guard let place = self.place(of: destination) else { return }
+        self.lines.values[place].ending.removeAll { $0 == id }
     }
 
     /// A transfer stands still, and is not waited for: another finds out in its place; who may go.
@@ -215,6 +225,7 @@ extension ConnectionQueue.Line {
             self.held.removeAll { $0.id == id }
         }
         if !self.offers.isEmpty { self.offers.removeAll { $0 == id } }
+        if !self.ending.isEmpty { self.ending.removeAll { $0 == id } }
         if self.scout == id {
             self.scout = nil
             // One after the other would be slow to learn the same.
@@ -232,8 +243,16 @@ extension ConnectionQueue.Line {
         guard !self.offers.isEmpty, let next = self.waiting.last, !self.mayGo(next, limit) else {
             return nil
         }
-        // One that waits itself makes no room, but is in the way as well.
-        return self.offers.removeFirst()
+        let waiting = self.waiting
+        // One for each that waits; those that wait themselves are in the way of the others only.
+        let place = self.offers.firstIndex { id in
+            let others = waiting.count - (waiting.contains { $0.id == id } ? 1 : 0)
+            return others > self.ending.count
+        }
+        guard let place else { return nil }
+        let id = self.offers.remove(at: place)
+        self.ending.append(id)
+        return id
     }
 
     fileprivate mutating func stopWaiting(for id: UInt64, limit: Int) -> [UInt64] {

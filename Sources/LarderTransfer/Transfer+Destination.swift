@@ -13,13 +13,14 @@ extension Transfer {
     /// For its data an FTP server names a port, which no access rule was asked about: none below 1024,
     /// where other services of the host listen.
     func mayTry(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
+        guard self.way.parent == nil else { return true }
         if self.isFTP, let port = unsafe Self.port(of: address), port < 1024,
             port != self.request.uri.port
         {
             self.dataObjection = "the FTP server names port \(port) for its data"
             return false
         }
-        guard self.way.parent == nil, let policy = self.request.destinations else { return true }
+        guard let policy = self.request.destinations else { return true }
         let text = unsafe Self.text(of: address) ?? ""
         guard let detail = policy.objection(self.request.method, self.request.uri, at: text) else {
             return true

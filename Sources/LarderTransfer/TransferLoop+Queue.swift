@@ -21,8 +21,9 @@ extension TransferLoop {
     /// Ends one of those that nobody waits for, where others wait for its connection.
     private func endForAnother(at destination: ConnectionQueue.Destination) {
         while let id = self.changeQueue({ $0.takeOffer(for: destination) }) {
-            guard let transfer = self.transfer(id), transfer.phase != .over else { continue }
-            if transfer.receiver.endsForAnother() { return }
+            let transfer = self.transfer(id)
+            if let transfer, transfer.phase != .over, transfer.receiver.endsForAnother() { return }
+            self.changeQueue { $0.keep(id, for: destination) }
         }
     }
 

@@ -331,6 +331,17 @@ struct ChallengeTests {
         #expect(!bench.upstream.fetches[2].request.expectsContinue)
     }
 
+    @Test("an origin that fulfils no expectations gets the content without one (RFC 9110 §10.1.1)")
+    func noExpectations() {
+        let bench = ChainBench(store: ChainBench.holding(.basic))
+        let client = bench.perform(method: .put, body: ScriptedBody("x"), length: .unknown).client
+        #expect(bench.upstream.fetches[0].request.expectsContinue)
+        bench.upstream.fetches[0].answer(417)
+        #expect(client.answer == nil && !bench.upstream.fetches[1].request.expectsContinue)
+        bench.upstream.fetches[1].answer(417)
+        #expect(client.status == 417 && bench.upstream.fetches.count == 2)
+    }
+
     @Test("a client with credentials of its own is never answered for")
     func clients() {
         let bench = ChainBench(store: ChainBench.holding(.basic))

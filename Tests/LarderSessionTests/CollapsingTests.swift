@@ -334,6 +334,27 @@ struct FillingTests {
         #expect(bench.session.counters().openFetches == 0)
     }
 
+    @Test("nor those who send nothing more, and may have gone: they hear why, unless one has come")
+    func endsForAnotherDoubted() {
+        let bench = Bench()
+        let clients = (0..<2).map { _ in bench.perform() }
+        let fetch = bench.upstream.fetches[0]
+        clients[0].exchange.clientMayHaveGone()
+        #expect(!fetch.mayEnd && !fetch.receiver.endsForAnother(), "the other is there")
+        clients[1].exchange.clientMayHaveGone()
+        #expect(fetch.mayEnd)
+        let third = bench.perform()
+        #expect(!fetch.receiver.endsForAnother() && !fetch.isCancelled)
+        third.exchange.cancel()
+        #expect(fetch.receiver.endsForAnother() && fetch.isCancelled)
+        for (client, _) in clients { #expect(client.failure?.status == .serviceUnavailable) }
+        let (posting, exchange) = bench.perform(method: .post)
+        exchange.clientMayHaveGone()
+        #expect(bench.upstream.fetches.last?.mayEnd == false && posting.failure == nil)
+        #expect(bench.perform().client.failure == nil && bench.upstream.fetches.count == 3)
+        #expect(bench.session.counters().openFetches == 2)
+    }
+
     @Test("what is not stored ends with its client, in every state")
     func cancelled() {
         let bench = Bench()

@@ -112,7 +112,21 @@ struct ConnectionQueueTests {
         #expect(next.isEmpty && offer == nil)
         queue.offerEnd(of: 5, for: self.one)
         offer = queue.takeOffer(for: self.one)
-        #expect(offer == 5, "one that waits itself is in the way, too")
+        #expect(offer == nil, "it is in nobody's way but its own")
+        _ = queue.enter(6, for: self.one, priority: 0)
+        for id in [3, 4] as [UInt64] { queue.offerEnd(of: id, for: self.one) }
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == 5, "it is in the way of another now")
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == 3)
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == nil, "two wait, and two end")
+        queue.keep(3, for: self.one)
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == 4, "that one does not")
+        next = queue.leave(5, for: self.one) + queue.leave(4, for: self.one)
+        offer = queue.takeOffer(for: self.one)
+        #expect(next == [6] && offer == nil)
     }
 
     @Test("those that share a connection stand in nobody's way")
