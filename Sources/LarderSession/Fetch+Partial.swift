@@ -125,7 +125,12 @@ extension Fetch {
         switch PartialContent.read(head, bodyLength: bodyLength, to: request) {
         case .notStorable(let reason): return (nil, nil, reason)
         case .part(let part):
-            self.state.withLock { $0.counted = part.length }
+            self.state.withLock { state in
+                state.counted = part.length
+                state.endsWithConnection =
+                    bodyLength == .unknown && !head.fields.has(.transferEncoding)
+                    && state.connection.version != .http2
+            }
             // What another part brought while this one was on its way is there already.
             var stored = self.order.stored
             if let resident = self.session.store.lookupResident(self.order.key),

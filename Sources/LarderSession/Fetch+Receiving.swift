@@ -156,8 +156,8 @@ extension Fetch {
 
     private func finished(_ number: Int, _ trailers: Fields) {
         guard self.isCurrent(number) else { return }
-        // As with more than that: whoever gets it would take it for all that the head promises.
-        guard self.isCounted else {
+        let isCounted = self.isCounted
+        if !isCounted, self.state.withLock({ $0.mayHaveBrokenOff }) {
             return self.failed(
                 number,
                 UpstreamFailure(
@@ -171,7 +171,11 @@ extension Fetch {
         }
         self.state.withLock { $0.storing }?.handedOver()
         // Into the store first: a client that hears of the end may ask again at once.
-        self.filling.writingSink?.commit(trailers: trailers)
+        if isCounted {
+            self.filling.writingSink?.commit(trailers: trailers)
+        } else {
+            self.filling.writingSink?.abandon()
+        }
         _ = self.filling.finished(.complete(trailers))
         self.upstreamEnded()
     }

@@ -102,6 +102,8 @@ final class Fetch: Sendable {
         var isSpliced = false
         /// How much content there must be, where only the content itself can show that.
         var counted: UInt64?
+        /// Nothing but the end of the connection says where the content ends.
+        var endsWithConnection = false
         /// A body that breaks off stays in the store as the part that it is.
         var isKept = false
         /// A part that breaks off is kept only if it has more bytes than this: so many of the same
@@ -117,6 +119,12 @@ final class Fetch: Sendable {
         var keptBack = NamedFields([])
         /// What the head said about the request that it answers.
         var connection = UpstreamConnectionFacts()
+
+        /// Whether content that is shorter than it must be has broken off: else it is whole by its own
+        /// framing, and contradicts its head.
+        var mayHaveBrokenOff: Bool {
+            self.isSpliced || self.resumptions > 0 || self.endsWithConnection
+        }
     }
 
     let session: Session

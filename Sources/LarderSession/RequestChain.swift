@@ -253,7 +253,8 @@ extension RequestChain {
     private func expectChallenge(
         _ step: inout ChainStep, _ course: ChainCourse, _ asked: ChallengedRequest
     ) {
-        guard course.hasContent, !course.refusesExpectation, !RepeatableBody.keeps(step.request.bodyLength),
+        guard course.hasContent, !course.refusesExpectation,
+            !RepeatableBody.keeps(step.request.bodyLength),
             self.conduct.rules.credentials?.mayAnswer(asked) == true
         else { return }
         step.request.expectsContinue = true
