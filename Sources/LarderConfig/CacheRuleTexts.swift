@@ -71,7 +71,9 @@ package struct HostPattern: SettingText, Hashable {
         // As hosts of requests are compared.
         let name = String(host.lowercased().withoutFinalDot)
         let isLiteral = name.hasPrefix("[") && name.hasSuffix("]")
-        guard !name.isEmpty, isLiteral || name.utf8.allSatisfy(Self.isHostByte) else {
+        guard !name.isEmpty, !name.hasSuffix("."),
+            isLiteral || name.utf8.allSatisfy(Self.isHostByte)
+        else {
             throw SettingTextProblem()
         }
         if isLiteral, IPAddress(name.dropFirst().dropLast()) == nil {

@@ -152,7 +152,9 @@ package struct DestinationPattern: SettingText, Hashable {
         self.ports = ports
         // As hosts of requests are compared.
         let host = String(written).withoutFinalDot
-        guard !host.isEmpty || written.isEmpty else { throw SettingTextProblem() }
+        guard !host.isEmpty || written.isEmpty, !host.hasSuffix(".") else {
+            throw SettingTextProblem()
+        }
         if host == "*" || host.isEmpty {
             guard !(host.isEmpty && ports == nil) else { throw SettingTextProblem() }
             self.host = .any
