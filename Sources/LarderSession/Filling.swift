@@ -14,93 +14,6 @@ import Synchronization
 /// One fetch writes; any number of clients wait for the head and then read the body, each at its own
 /// pace. Methods may be called on any thread; nothing foreign is called while the lock is held.
 final class Filling: Sendable {
-    /// Who waits for the head, and hears of it.
-    struct Waiting {
-        fileprivate let waiter: any FillingWaiter
-        /// This client's request is the one that was sent to the origin.
-        fileprivate let leads: Bool
-        /// How he reads the body, once there is one for him.
-        fileprivate var reader: FillingReader?
-        /// He sends nothing more: he waits, or has gone.
-        fileprivate var mayHaveGone = false
-    }
-
-    private struct State {
-        var outcome: Outcome?
-        var body: FillingState
-        var waiters: [Waiting] = []
-        /// Where the body had got to when the last client left; nil while there is one.
-        var desertedAt: UInt64?
-        var control: (any FillingControl)?
-        /// The store's patience is being measured.
-        var isTimed = false
-        /// Where those were who hold up others when their time began; empty: nobody's is measured.
-        var laggards: [UInt64: UInt64] = [:]
-
-        /// How far the sink is, the first time it alone is found to keep the origin waiting.
-        mutating func startTimingSink() -> UInt64? {
-            guard !self.isTimed, self.body.isHeldUpBySink else { return nil }
-            self.isTimed = true
-            return self.body.sinkWritten
-        }
-
-        /// What is to be done where the sink keeps the origin waiting.
-        mutating func sinkStalled() -> Action? {
-            let sink = self.body.sinkToHurry()
-            let written = self.startTimingSink()
-            return sink == nil && written == nil
-                ? nil : .heldUp(self.control, at: written, hurries: sink)
-        }
-
-        mutating func takeWaiters() -> [Waiting] {
-            defer { self.waiters = [] }
-            return self.waiters
-        }
-
-        /// Begins to measure the time of those who hold up others, where nobody's is measured.
-        mutating func startTimingLaggards() -> Action? {
-            // Who reads a gap may have far to go in what is stored before he comes to it.
-            guard self.laggards.isEmpty, !self.body.readersBeginLate || !self.body.sinkGivesBack
-            else { return nil }
-            self.laggards = self.body.laggards
-            return self.laggards.isEmpty ? nil : .lagging(self.control)
-        }
-
-        mutating func afterWriting(resumes: Bool) -> Action? {
-            resumes ? .resume(self.control) : self.startTimingLaggards()
-        }
-
-        mutating func afterReading(resumes: Bool) -> Action? {
-            if resumes { return .resume(self.control) }
-            return self.sinkStalled() ?? self.startTimingLaggards()
-        }
-
-        /// Cuts off whoever of those has taken nothing since their time began, and gives the others
-        /// theirs anew.
-        mutating func endLaggardsTime() -> (cut: Int, Action?) {
-            let began = Swift.exchange(&self.laggards, with: [:])
-            let stuck = self.body.laggards.filter { began[$0.key] == $0.value }
-            let resumes = !stuck.isEmpty && self.body.cutOff(Set(stuck.keys))
-            return (stuck.count, self.afterWriting(resumes: resumes))
-        }
-
-        /// Whether all who wait for the head may have gone.
-        var isDoubted: Bool {
-            guard self.outcome == nil, !self.waiters.isEmpty, case .streaming = self.body.phase
-            else { return false }
-            return self.waiters.allSatisfy(\.mayHaveGone)
-        }
-
-        /// Notes that no client is left, once.
-        mutating func desertion() -> Action? {
-            guard self.waiters.isEmpty, self.body.readers.isEmpty, self.desertedAt == nil,
-                case .streaming = self.body.phase, self.control != nil
-            else { return nil }
-            self.desertedAt = self.body.end
-            return .deserted(self.control)
-        }
-    }
-
     let key: CacheKey
     /// What it is to bring; nil: the whole.
     let part: Part?
@@ -176,7 +89,7 @@ final class Filling: Sendable {
     func leave(_ waiter: any FillingWaiter) {
         self.act { state in
             state.waiters.removeAll { $0.waiter === waiter }
-            return state.desertion() ?? (state.isDoubted ? .doubted(state.control) : nil)
+            return state.desertion() ?? state.doubt()
         }
     }
 
@@ -186,7 +99,7 @@ final class Filling: Sendable {
             for i in state.waiters.indices where state.waiters[i].waiter === waiter {
                 state.waiters[i].mayHaveGone = true
             }
-            return state.isDoubted ? .doubted(state.control) : nil
+            return state.doubt()
         }
     }
 
@@ -411,19 +324,6 @@ final class Filling: Sendable {
     var readerCount: Int { self.state.withLock { $0.body.readers.count + $0.waiters.count } }
 
     // MARK: Inside
-
-    private enum Action {
-        case resume((any FillingControl)?)
-        case deserted((any FillingControl)?)
-        case doubted((any FillingControl)?)
-        /// The sink keeps the origin waiting.
-        ///
-        /// - at: how far it is, where its time is to be measured from now on.
-        /// - hurries: it may be waiting for more.
-        case heldUp((any FillingControl)?, at: UInt64?, hurries: (any ObjectSink)?)
-        /// Clients that take nothing keep the origin waiting, and others with it.
-        case lagging((any FillingControl)?)
-    }
 
     private func act(_ change: (inout State) -> Action?) {
         self.perform(self.state.withLock { change(&$0) })
