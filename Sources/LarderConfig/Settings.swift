@@ -87,7 +87,7 @@ package struct SessionSettings: Sendable, Equatable {
     package var cache = CacheSettings()
     package var freshness = FreshnessSettings()
     package var cachePolicy: CachePolicyWord = .useProtocol
-    package var connectionsPerHost = 64
+    package var connectionsPerHost = 96
     package var http2 = true
     /// nil: the system's certificates.
     package var caFile: FilePath?

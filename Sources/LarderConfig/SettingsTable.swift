@@ -245,7 +245,8 @@ package enum SettingsTable {
             """
             How many connections to one origin may be open at a time; further requests wait. Over \
             HTTP/2 requests share few, and there may be some more where one has no room for them. All \
-            clients of the session share them.
+            clients of the session share them: of 8 or more, one client (an address; of IPv6, a /64) \
+            has at most three quarters, and the others are left the rest.
             """),
         .one(
             "http2", \.http2,

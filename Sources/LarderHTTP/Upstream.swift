@@ -157,6 +157,9 @@ package protocol UpstreamReceiver: AnyObject, Sendable {
     var takesWholeResponses: Bool { get }
     /// Whether that call, where it is taken, may come on the thread that calls `fetch`, before it returns.
     var mayBeAnsweredAtOnce: Bool { get }
+    /// By whom the fetch counts among those that want a connection to the same origin: each client has a
+    /// share; nil: it is for none, or they are not told apart. Read once.
+    var client: Int? { get }
     /// A response without trailers, all of it in memory; the last call.
     func upstream(whole response: WholeResponse)
     /// Another fetch waits for the connection of this one, of which was said that it may end for that.
@@ -168,6 +171,7 @@ package protocol UpstreamReceiver: AnyObject, Sendable {
 extension UpstreamReceiver {
     package var takesWholeResponses: Bool { false }
     package var mayBeAnsweredAtOnce: Bool { false }
+    package var client: Int? { nil }
 
     package func upstream(whole response: WholeResponse) {}
     package func endsForAnother() -> Bool { false }

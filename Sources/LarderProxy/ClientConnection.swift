@@ -16,6 +16,8 @@ final class ClientConnection: ChannelInboundHandler {
     let directory: any SessionDirectory
     let listener: ListenerOptions
     let standing: ClientStanding
+    /// Where the client comes from, as sessions tell that apart (`ExchangeOptions.source`).
+    let source: Int
     let own: OwnAuthorities
 
     var context: ChannelHandlerContext?
@@ -67,6 +69,7 @@ final class ClientConnection: ChannelInboundHandler {
     ) {
         self.listener = listener
         self.standing = ClientStanding(client, listener: listener)
+        self.source = ClientSource(client).hashValue
         self.loop = loop
         self.directory = directory
         self.own = own

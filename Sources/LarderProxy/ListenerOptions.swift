@@ -67,6 +67,7 @@ extension ClientConnection {
         let route = self.routeByHead(head)
         var options = ExchangeOptions(cachePolicy: self.listener.cachePolicy)
         if case .answer = route { return (route, options) }
+        options.source = self.source
         var name: String?
         if self.standing.isTrusted {
             switch CachePolicyField.read(head.fields) {

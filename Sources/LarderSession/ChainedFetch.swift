@@ -166,6 +166,7 @@ final class ChainedFetch: UpstreamFetch {
 
         var takesWholeResponses: Bool { self.fetch.receiver.takesWholeResponses }
         var mayBeAnsweredAtOnce: Bool { self.fetch.receiver.mayBeAnsweredAtOnce }
+        var client: Int? { self.fetch.receiver.client }
 
         func upstream(whole response: WholeResponse) {
             self.fetch.wholeReceived(self.number, response)

@@ -143,7 +143,7 @@ extension ClientExchange {
                 asksForVariants: asksForVariants && splicing == nil
                     && self.asksForVariants(validating),
                 splicing: splicing, gate: self.gate,
-                mayBeAnsweredAtOnce: self.mayBeAnsweredAtOnce),
+                mayBeAnsweredAtOnce: self.mayBeAnsweredAtOnce, source: self.source),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.

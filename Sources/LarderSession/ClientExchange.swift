@@ -55,6 +55,7 @@ final class ClientExchange: Exchange {
     let collapses: Bool
     let gate: (any StoringGate)?
     let mayBeAnsweredAtOnce: Bool
+    let source: Int?
     /// The client can make use of an answer that stands.
     let keepsStanding: Bool
     /// What the client itself asked for.
@@ -80,6 +81,7 @@ final class ClientExchange: Exchange {
         self.cachePolicy = options.cachePolicy ?? snapshot.values.cachePolicy
         self.gate = options.storing
         self.mayBeAnsweredAtOnce = options.mayBeAnsweredAtOnce
+        self.source = options.source
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)

@@ -71,6 +71,9 @@ package struct ExchangeOptions: Sendable {
     package var storing: (any StoringGate)?
     /// Whether an origin's answer, too, may be told inside `perform`: one that is stored always may.
     package var mayBeAnsweredAtOnce = false
+    /// Where the request comes from, equal for those who share what one client may have of an origin's
+    /// connections; nil: from nobody who shares them.
+    package var source: Int?
 
     package init(
         cachePolicy: RequestCachePolicy? = nil,

@@ -30,6 +30,7 @@ extension Fetch {
 
         var takesWholeResponses: Bool { true }
         var mayBeAnsweredAtOnce: Bool { self.fetch.order.mayBeAnsweredAtOnce }
+        var client: Int? { self.fetch.order.source }
 
         func upstream(whole response: WholeResponse) {
             self.fetch.wholeReceived(self.number, response)

@@ -44,6 +44,8 @@ final class Fetch: Sendable {
         var gate: (any StoringGate)?
         /// The client may hear the answer before the fetch has begun.
         var mayBeAnsweredAtOnce = false
+        /// Where the client's request came from (`ExchangeOptions.source`).
+        var source: Int?
 
         /// The indices of what is stored that the request selects, and the request that validates it.
         fileprivate var validation: (matching: [Int], conditional: Request?) {

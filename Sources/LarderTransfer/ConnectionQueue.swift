@@ -10,6 +10,10 @@ import LarderHTTP
 ///
 /// Where requests may share a connection, the first to an origin finds out whether they do, and the
 /// others wait for that: else each would make one of its own. Those that share have no bound here.
+///
+/// A client has at most three times as many connections to an origin as it leaves to others: of 96 the
+/// first 72, one beside it 18, and so on. So one that holds all it can (answers that it takes slowly)
+/// leaves some to whoever comes next, at any time and with none taken away.
 struct ConnectionQueue {
     /// What connections are counted for.
     struct Destination: Hashable {
@@ -51,6 +55,8 @@ struct ConnectionQueue {
         let number: UInt64
         /// It may share a connection, if its destination does that.
         let mayShare: Bool
+        /// Whose share it counts for; nil: nobody's.
+        let client: Int?
 
         func isBehind(_ other: Waiter) -> Bool {
             self.priority == other.priority
@@ -58,11 +64,37 @@ struct ConnectionQueue {
         }
     }
 
+    /// Transfers that have a place, and how many of them each client has.
+    fileprivate struct Group {
+        private var clients = SmallTable<UInt64, Int?>()
+        private var shares = SmallTable<Int, Int>()
+
+        var count: Int { self.clients.count }
+        var isEmpty: Bool { self.clients.isEmpty }
+
+        func share(of client: Int) -> Int { self.shares[client] ?? 0 }
+
+        mutating func insert(_ waiter: Waiter) {
+            self.clients.update(waiter.client, for: waiter.id)
+            guard let client = waiter.client else { return }
+            self.shares.update(self.share(of: client) + 1, for: client)
+        }
+
+        /// - Returns: whether it was in.
+        mutating func remove(_ id: UInt64) -> Bool {
+            guard let client = self.clients.remove(id) else { return false }
+            guard let client else { return true }
+            let share = self.share(of: client)
+            self.shares[client] = share > 1 ? share - 1 : nil
+            return true
+        }
+    }
+
     fileprivate struct Line {
         /// Each has a connection to itself.
-        var running = SmallTable<UInt64, Void>()
+        var running = Group()
         /// Each may share one, and does once that is known.
-        var sharing = SmallTable<UInt64, Void>()
+        var sharing = Group()
         /// Forgotten when nothing runs: the connection may be gone by the next time.
         var known = Sharing.unknown
         /// Who finds out about that.
@@ -76,6 +108,9 @@ struct ConnectionQueue {
         /// Those that were asked to, and have not left yet.
         var ending: [UInt64] = []
     }
+
+    /// So many connections, and more, are divided among clients.
+    fileprivate static let leastDivided = 8
 
     /// At a time for each destination.
     private let limit: Int
@@ -93,14 +128,17 @@ struct ConnectionQueue {
 
     /// Lets a transfer in; false where it has to wait.
     ///
-    /// - Parameter mayShare: its connection may turn out to be one that requests share.
+    /// - Parameters:
+    ///   - mayShare: its connection may turn out to be one that requests share.
+    ///   - client: whose share of the connections it counts for; nil: nobody's.
     mutating func enter(
-        _ id: UInt64, for destination: Destination, priority: Float, mayShare: Bool = false
+        _ id: UInt64, for destination: Destination, priority: Float, mayShare: Bool = false,
+        client: Int? = nil
     ) -> Bool {
         self.count &+= 1
         let waiter = Waiter(
             id: id, priority: priority.isNaN ? 0.5 : priority, number: self.count,
-            mayShare: mayShare)
+            mayShare: mayShare, client: client)
         // In place: a line that is taken out and put back is copied, with all that run.
         if let place = self.place(of: destination) {
             return self.lines.values[place].enter(waiter, limit: self.limit)
@@ -186,22 +224,37 @@ extension ConnectionQueue.Line {
 
     private var isIdle: Bool { self.running.isEmpty && self.sharing.isEmpty }
 
-    private func isFull(_ limit: Int) -> Bool {
-        self.running.count + (self.known == .shared ? 0 : self.sharing.count) >= limit
+    private func isFull(_ limit: Int) -> Bool { self.free(of: limit) <= 0 }
+
+    private func free(of limit: Int) -> Int {
+        limit - self.running.count - (self.known == .shared ? 0 : self.sharing.count)
+    }
+
+    /// Whether a client has as much as one may have where so many connections are free.
+    private func hasItsShare(_ client: Int?, of limit: Int, free: Int) -> Bool {
+        // Of very few, all are for whoever comes.
+        guard let client, limit >= ConnectionQueue.leastDivided else { return false }
+        let share =
+            self.running.share(of: client)
+            + (self.known == .shared ? 0 : self.sharing.share(of: client))
+        return share / 3 >= free
     }
 
     private func mayGo(_ waiter: ConnectionQueue.Waiter, _ limit: Int) -> Bool {
         if waiter.mayShare, self.known == .shared { return true }
-        guard !self.isFull(limit) else { return false }
+        let free = self.free(of: limit)
+        guard free > 0, !self.hasItsShare(waiter.client, of: limit, free: free) else {
+            return false
+        }
         return !waiter.mayShare || self.known == .none || self.scout == nil
     }
 
     private mutating func go(_ waiter: ConnectionQueue.Waiter) {
         if waiter.mayShare {
-            self.sharing.update((), for: waiter.id)
+            self.sharing.insert(waiter)
             if self.known == .unknown { self.scout = waiter.id }
         } else {
-            self.running.update((), for: waiter.id)
+            self.running.insert(waiter)
         }
     }
 
@@ -220,7 +273,7 @@ extension ConnectionQueue.Line {
     }
 
     fileprivate mutating func leave(_ id: UInt64, limit: Int, isDead: Bool) -> [UInt64] {
-        if self.running.remove(id) == nil, self.sharing.remove(id) == nil {
+        if !self.running.remove(id), !self.sharing.remove(id) {
             self.waiting.removeAll { $0.id == id }
             self.held.removeAll { $0.id == id }
         }

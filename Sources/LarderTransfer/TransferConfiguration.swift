@@ -22,7 +22,7 @@ package struct TransferConfiguration: Sendable {
     /// 0 means no bound. Through parents it holds as well, for each origin that is reached by a
     /// tunnel (https, SOCKS5); what an HTTP parent is asked for in absolute form counts together,
     /// as the parent's, on each loop. Tunnels of clients are outside it.
-    package var connectionsPerHost = 64
+    package var connectionsPerHost = 96
     /// Connections in all, divided among the loops.
     ///
     /// 0 means no bound.

@@ -242,7 +242,8 @@ final class TransferLoop: Timed {
             let mayGo = self.changeQueue {
                 $0.enter(
                     order.fetch.id, for: destination, priority: transfer.options.priority,
-                    mayShare: self.configuration.waitsToMultiplex && transfer.mayShareConnection)
+                    mayShare: self.configuration.waitsToMultiplex && transfer.mayShareConnection,
+                    client: order.receiver.client)
             }
             if mayGo { try self.launch(transfer) } else { self.awaitTurn(transfer) }
         } catch {

@@ -104,8 +104,8 @@ struct ProxyProcess: Sendable {
         return Int(tail?.prefix { $0.isNumber } ?? "") ?? 0
     }
 
-    func connect(reads: Bool = true) async throws -> Wire {
-        try await Wire.connect(port: self.port, reads: reads)
+    func connect(reads: Bool = true, source: String? = nil) async throws -> Wire {
+        try await Wire.connect(port: self.port, reads: reads, source: source)
     }
 
     /// A request on a connection of its own, and its response.

@@ -51,14 +51,20 @@ final class Wire: ChannelInboundHandler, Sendable {
     }
 
     /// - Parameter reads: false for one that takes nothing until told to.
-    static func connect(port: Int, reads: Bool = true) async throws -> Wire {
+    /// - Parameter source: the address that the other end sees, any of 127.0.0.0/8; nil: 127.0.0.1.
+    static func connect(
+        port: Int, reads: Bool = true, source: String? = nil
+    ) async throws -> Wire {
         let wire = Wire()
-        _ = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(.autoRead, value: reads)
             .channelOption(.socketOption(.so_rcvbuf), value: reads ? 1 << 20 : 65_536)
             .channelInitializer { $0.pipeline.addHandler(wire) }
-            .connect(host: "127.0.0.1", port: port).get()
+        if let source {
+            bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: source, port: 0))
+        }
+        _ = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
         try await wire.open()
         return wire
     }

@@ -50,6 +50,30 @@ struct ForwardingTests {
         }
     }
 
+    @Test("A client that holds all connections to an origin it can leaves some to others")
+    func shareOfConnections() async throws {
+        let isOpen = Event(false)
+        let settings = "sessions: {default: {connections-per-host: 8}}"
+        try await Scene.play(settings) { request in
+            if request.target.hasPrefix("/held") { try await isOpen.wait(for: "the end") { $0 } }
+            return response(body: request.target, cache: "no-store")
+        } _: { scene in
+            var holding: [Wire] = []
+            for number in 0..<8 {
+                let wire = try await scene.proxy.connect()
+                try await wire.send(scene.request("GET", "/held/\(number)"))
+                holding.append(wire)
+            }
+            try await scene.origin.requests.wait(for: "its share") { $0.count == 6 }
+            let other = try await scene.proxy.connect(source: "127.0.0.2")
+            try await other.send(scene.request("GET", "/other"))
+            #expect(try await other.message(to: "GET").text == "/other")
+            #expect(scene.origin.requests.value.count == 7)
+            isOpen.change { $0 = true }
+            for wire in holding { #expect(try await wire.message(to: "GET").status == 200) }
+        }
+    }
+
     @Test("POST is not", arguments: [false, true])
     func notRetried(_ isReset: Bool) async throws {
         try await Scene.scripted { connection in

@@ -253,4 +253,77 @@ struct ConnectionQueueTests {
         let waitsAgain = !queue.enter(9, for: self.one, priority: 0, mayShare: true)
         #expect(waitsAgain)
     }
+
+    struct Shares: Sendable, CustomTestStringConvertible {
+        let limit: Int
+        /// How many get a connection of clients that want 200 each, one client after the other.
+        let got: [Int]
+
+        var testDescription: String { "\(self.limit)" }
+    }
+
+    @Test(
+        "a client has at most three times as many as it leaves to others, where there are eight",
+        arguments: [
+            Shares(limit: 96, got: [72, 18, 5, 1, 0]), Shares(limit: 64, got: [48, 12, 3, 1, 0]),
+            Shares(limit: 8, got: [6, 2, 0]), Shares(limit: 7, got: [7, 0]),
+            Shares(limit: 1, got: [1, 0]), Shares(limit: 0, got: [200, 200]),
+        ])
+    func shares(_ c: Shares) {
+        var queue = ConnectionQueue(limit: c.limit)
+        var id: UInt64 = 0
+        for (client, expected) in c.got.enumerated() {
+            var got = 0
+            for _ in 0..<200 {
+                id += 1
+                if queue.enter(id, for: self.one, priority: 0, client: client) { got += 1 }
+            }
+            #expect(got == expected, "client \(client)")
+            let isIn = queue.enter(id + 1000, for: self.other, priority: 0, client: client)
+            #expect(isIn || client > 0, "another origin's are others")
+        }
+    }
+
+    @Test("what waits for its client's share is passed by others', and goes when that has room")
+    func sharesOver() {
+        var queue = ConnectionQueue(limit: 8)
+        for id in 1...7 as ClosedRange<UInt64> {
+            let isIn = queue.enter(id, for: self.one, priority: 1, client: 1)
+            #expect(isIn == (id < 7))
+        }
+        var isIn = queue.enter(8, for: self.one, priority: 0, client: 2)
+        #expect(isIn)
+        isIn = queue.enter(9, for: self.one, priority: 0)
+        #expect(isIn, "it is nobody's")
+        isIn = queue.enter(10, for: self.one, priority: 0, client: 2)
+        #expect(!isIn, "all are taken")
+        var next = queue.leave(9, for: self.one)
+        #expect(next == [10], "the first has its share")
+        next = queue.leave(8, for: self.one)
+        #expect(next.isEmpty)
+        next = queue.leave(1, for: self.one)
+        #expect(next == [7])
+        for id in 2...7 as ClosedRange<UInt64> { next += queue.leave(id, for: self.one) }
+        #expect(next == [7])
+        // Nothing is left of it.
+        for id in 11...16 as ClosedRange<UInt64> {
+            let isIn = queue.enter(id, for: self.one, priority: 0, client: 1)
+            #expect(isIn)
+        }
+    }
+
+    @Test("those that share a connection count for nobody's share")
+    func sharesOfShared() {
+        var queue = ConnectionQueue(limit: 8)
+        _ = queue.enter(1, for: self.one, priority: 0, mayShare: true, client: 1)
+        _ = queue.learn(.shared, of: self.one)
+        for id in 2...100 as ClosedRange<UInt64> {
+            let isIn = queue.enter(id, for: self.one, priority: 0, mayShare: true, client: 1)
+            #expect(isIn)
+        }
+        for id in 101...107 as ClosedRange<UInt64> {
+            let isIn = queue.enter(id, for: self.one, priority: 0, client: 1)
+            #expect(isIn == (id < 107))
+        }
+    }
 }
