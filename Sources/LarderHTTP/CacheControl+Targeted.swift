@@ -4,8 +4,8 @@ extension CacheControl {
     ///
     /// nil where there is no such line, where it cannot be parsed, and where it is empty: then it is
     /// as if it were not there. Parameters are ignored. A directive that grants is left out where its
-    /// value has the wrong type ("MUST NOT accept other values"); one that restricts holds without
-    /// its value: `private` with a number keeps the whole response out.
+    /// value has the wrong type ("MUST NOT accept other values"), a lifetime is zero then; one that
+    /// restricts holds without its value: `private` with a number keeps the whole response out.
     package init?(targeted fields: Fields, name: FieldName) {
         guard let dictionary = StructuredField.dictionary(in: fields, name: name),
             !dictionary.isEmpty
@@ -41,12 +41,22 @@ extension CacheControl {
             } else {
                 self.isPrivate = !isOff
             }
-        case .maxAge: self.maxAge = Self.seconds(value)
-        case .sMaxage: self.sMaxage = Self.seconds(value)
+        case .maxAge: self.maxAge = self.lifetime(value)
+        case .sMaxage: self.sMaxage = self.lifetime(value)
         case .staleWhileRevalidate: self.staleWhileRevalidate = Self.seconds(value)
         case .staleIfError: self.staleIfError = Self.seconds(value)
         case .onlyIfCached, .maxStale, .minFresh: break  // Directives of requests.
         }
+    }
+
+    /// What is no number of seconds counts as none at all, as in `Cache-Control` (RFC 9111 §4.2.1): the
+    /// targeted field stands in its place, and a heuristic may not.
+    private mutating func lifetime(_ value: StructuredField.Member) -> Duration {
+        guard let seconds = Self.seconds(value) else {
+            self.hasInvalidLifetime = true
+            return .zero
+        }
+        return seconds
     }
 
     private static func seconds(_ value: StructuredField.Member) -> Duration? {

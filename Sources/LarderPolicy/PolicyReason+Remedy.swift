@@ -93,6 +93,9 @@ extension PolicyReason {
         case .noFreshnessNoValidator:
             "freshness from the origin, Cache-Control: max-age=…, or a validator: ETag or "
                 + "Last-Modified"
+        case .failureNotFresh:
+            "nothing: the next request may succeed; for failures to be kept, Cache-Control: max-age=… "
+                + "from the origin, or the setting freshness.negative"
         case .contradictory:
             "a response that says each thing once, and a part only of what was asked for in part"
         case .ruleStoresNothing: "no cache rule that says to store nothing of it"

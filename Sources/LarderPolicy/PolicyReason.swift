@@ -145,6 +145,9 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case varyAny = "vary-any"
     /// It could never be used: neither freshness nor a validator (RFC 9111 §4.2.2, §4.3.1).
     case noFreshnessNoValidator = "no-freshness-no-validator"
+    /// A failure that is stale as it comes: nothing could be made of it later, and it would take the
+    /// place of what may stand in for it (RFC 9111 §4.2.4).
+    case failureNotFresh = "failure-not-fresh"
     /// It contradicts itself: two values where there can be one, or a range in a whole response
     /// (RFC 9110 §5.3, §14.4).
     case contradictory = "contradictory"
@@ -218,6 +221,7 @@ extension PolicyReason {
         case .requestAuthorization: "RFC 9111 §3.5"
         case .statusNotUnderstood: "RFC 9111 §5.2.2.3"
         case .noFreshnessNoValidator: "RFC 9111 §4.2.2"
+        case .failureNotFresh: "RFC 9111 §4.2.4"
         case .contradictory: "RFC 9110 §5.3"
         case .setsCookie: "RFC 9111 §7.3"
         case .statusNeverStored: "RFC 6585 §3"

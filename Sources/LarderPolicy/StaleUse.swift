@@ -50,6 +50,8 @@ package enum StaleOnError {
     ) -> PolicyReason? {
         // It wants nothing that the origin has not confirmed.
         guard policy != .reloadRevalidating else { return nil }
+        // An old failure is no better than a new one.
+        guard !head.status.isServerError else { return nil }
         let directives = ResponseDirectives.of(head, configuration: configuration)
         var asked = CacheControl(request: request.fields)
         asked.ignoreReload(configuration)

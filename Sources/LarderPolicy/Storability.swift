@@ -53,7 +53,9 @@ package enum Storability {
             // RFC 9110 §9.3.1: content in a GET has no defined semantics; its answer may depend on it.
             if request.bodyLength != .none { return .requestContent }
         case .post where configuration.storesPost:
-            guard response.status.isSuccessful,
+            // A GET would not be answered with what was made, accepted or emptied: only with content that
+            // represents the resource (RFC 9110 §8.7).
+            guard response.status == .ok || response.status.rawValue == 203,
                 self.hasExplicitFreshness(response, directives, configuration),
                 self.isOfTarget(response, request)
             else { return .methodNotCacheable }
@@ -250,6 +252,11 @@ package enum Storability {
         if !configuration.ignored.contains(.vary), Variance.variesByAny(response, to: request) {
             return .varyAny
         }
+        if response.status.isServerError,
+            !self.freshness(of: response, to: request, now, configuration).isFresh
+        {
+            return .failureNotFresh
+        }
         let isKept = configuration.storesUnusable && response.status.isSuccessful
         if isKept || Validation.hasValidator(response.fields), request.uri.scheme != .ftp {
             return nil
@@ -257,10 +264,7 @@ package enum Storability {
         guard !directives.control.demandsValidation(of: response.fields) else {
             return .noFreshnessNoValidator
         }
-        let head = StoredHead(
-            storing: response, to: request, requestTime: now, responseTime: now,
-            configuration: configuration)
-        let freshness = Freshness.of(head, at: now, configuration: configuration)
+        let freshness = self.freshness(of: response, to: request, now, configuration)
         if freshness.isFresh { return nil }
         guard StaleUse.forbidden(directives.control, configuration) == nil,
             freshness.source != .none
@@ -270,6 +274,16 @@ package enum Storability {
         let mayServeStale = StaleOnError.window(directives.control, CacheControl(), configuration)
         let window = max(directives.control.staleWhileRevalidate ?? .zero, mayServeStale)
         return window > freshness.staleness ? nil : .noFreshnessNoValidator
+    }
+
+    private static func freshness(
+        of response: ResponseHead, to request: Request, _ now: Timestamp,
+        _ configuration: PolicyConfiguration
+    ) -> Freshness {
+        let head = StoredHead(
+            storing: response, to: request, requestTime: now, responseTime: now,
+            configuration: configuration)
+        return Freshness.of(head, at: now, configuration: configuration)
     }
 }
 

@@ -293,11 +293,20 @@ struct TargetedCacheControlTests {
             Case("max-age=10, max-age=60") { $0.maxAge = .seconds(60) },
             Case("max-age=999999999999999") { $0.maxAge = .seconds(2_147_483_648) },
             Case("max-age=-1") { $0.maxAge = .zero },
-            // Values of a wrong type are left out.
-            Case("max-age=60.0") { _ in },
-            Case("max-age=\"60\", public") { $0.isPublic = true },
-            Case("max-age=sixty, public") { $0.isPublic = true },
-            Case("max-age, public") { $0.isPublic = true },
+            // Values of a wrong type are left out; a lifetime is none at all then (RFC 9111 §4.2.1).
+            Case("stale-if-error=60.0") { _ in },
+            Case("max-age=60.0") {
+                $0.maxAge = .zero; $0.hasInvalidLifetime = true
+            },
+            Case("s-maxage=\"60\", public") {
+                $0.sMaxage = .zero; $0.hasInvalidLifetime = true; $0.isPublic = true
+            },
+            Case("max-age=sixty, public") {
+                $0.maxAge = .zero; $0.hasInvalidLifetime = true; $0.isPublic = true
+            },
+            Case("max-age, public") {
+                $0.maxAge = .zero; $0.hasInvalidLifetime = true; $0.isPublic = true
+            },
             // But what forbids, forbids the whole.
             Case("no-store=1") { $0.noStore = true },
             Case("private=5, no-cache=(\"a\")") {

@@ -304,6 +304,9 @@ struct StorageExplanationTests {
         Case(.varyAny, response("Vary: * | \(ten)")),
         Case(.noFreshnessNoValidator, response("Server: x")),
         Case(.noFreshnessNoValidator, response("Server: x"), request(), response("ETag: \"a\"")),
+        Case(
+            .failureNotFresh, response("Cache-Control: max-age=0 | ETag: \"a\"", status: 503),
+            request(), response(ten, status: 503)),
         Case(.contradictory, response("ETag: \"a\" | ETag: \"b\" | \(ten)")),
         Case(
             .setsCookie, response("Set-Cookie: a=b | \(ten)"),

@@ -260,12 +260,33 @@ struct StorabilityTests {
             Storability.key(for: request(method: .post)) == CacheKey(method: .get, uri: uri()))
     }
 
-    @Test("of an error to a POST is never for a GET (RFC 9110 §9.3.3)")
-    func failedPost() {
+    @Test(
+        "of another answer to a POST than the resource itself is never for a GET (RFC 9110 §9.3.3)",
+        arguments: [201, 202, 204, 205, 206, 303, 404, 500] as [UInt16])
+    func otherPost(_ status: UInt16) {
         Case(
-            "Cache-Control: max-age=60 | Content-Location: /", status: 404, method: .post,
+            "Cache-Control: max-age=60 | Content-Location: /", status: status, method: .post,
             .methodNotCacheable
         ).check()
+    }
+
+    @Test(
+        "of a failure needs that it is fresh as it comes (§4.2.4)",
+        arguments: [
+            ("Cache-Control: max-age=1", nil), ("Cache-Control: max-age=60 | Age: 59", nil),
+            ("Cache-Control: max-age=2 | Age: 50", .failureNotFresh),
+            ("Cache-Control: max-age=0 | ETag: \"a\"", .failureNotFresh),
+            ("Cache-Control: max-age=0, stale-if-error=60", .failureNotFresh),
+            ("Cache-Control: max-age=0, stale-while-revalidate=5", .failureNotFresh),
+            ("Cache-Control: public | ETag: \"a\"", .failureNotFresh),
+            ("Cache-Control: no-store", .responseNoStore), ("", .statusNeedsExplicit),
+        ] as [(String, PolicyReason?)])
+    func failures(_ text: String, _ reason: PolicyReason?) {
+        for status in [500, 503] as [UInt16] { Case(text, status: status, reason).check() }
+        // What the settings keep is fresh by them.
+        var configuration = PolicyConfiguration()
+        configuration.negative = [NegativeLifetime(500...599, .seconds(30))]
+        Case("", status: 503, by: configuration, nil).check()
     }
 
     @Test(
