@@ -50,6 +50,7 @@ extension Fetch {
             }
         }
         guard let chosen else { return }
+        if reason != .requestAuthorization { self.dropDeselected(by: indices) }
         let copy = variant.flatMap { self.storeVariant($0, now: now) }
         self.settle(
             Filling.Stored(
@@ -57,6 +58,17 @@ extension Fetch {
                 origin: origin))
         // Who waits comes first.
         copy?()
+    }
+
+    /// Removes what the request selects and a 304 did not: its validator was among those that were sent,
+    /// and the origin has named another response as the current one (RFC 9111 §4.3.4).
+    ///
+    /// Left where it is it would be preferred again, never be current, and stand in as old content.
+    private func dropDeselected(by indices: [Int]) {
+        for index in self.matching
+        where !indices.contains(index) && self.order.stored.indices.contains(index) {
+            self.drop(self.order.stored[index].key, self.order.stored[index].id)
+        }
     }
 
     /// Whether it is whole, or all of it that is asked for.

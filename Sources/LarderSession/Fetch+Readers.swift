@@ -20,12 +20,16 @@ extension Fetch: ObjectSinkObserver {
             turnedAway = why.policyReason
             if let turnedAway { self.session.live.reasons.add(turnedAway) }
         }
-        let (isOver, storing) = self.state.withLock { state in
+        let (isOver, storing, outdated) = self.state.withLock { state in
             state.sinkIsOver = true
             state.isRelayingStored = false
             state.turnedAway = turnedAway
-            return (state.upstreamIsOver, state.storing.take())
+            return (
+                state.upstreamIsOver, state.storing.take(),
+                Swift.exchange(&state.outdated, with: [])
+            )
         }
+        if isStored { for name in outdated { self.drop(name.key, name.id, but: self.filling) } }
         // The filling may have been given it between both, on another thread.
         if case .abandoned = outcome { self.filling.stopSink() }
         // Before its own end is noted: only others' are of interest.

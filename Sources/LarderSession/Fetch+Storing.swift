@@ -76,10 +76,18 @@ extension Fetch {
         if Storability.forbidsKeeping(object.head.fields, configuration: self.policy) == nil {
             let begun = self.state.withLock { $0.removals }
             self.session.store.update(object.id, of: object.key, head: object.head, begun: begun)
+            self.session.fillings.retire(object.key, but: spared)
         } else {
-            self.session.store.remove(object.key, ids: [object.id], nil)
+            self.drop(object.key, object.id, but: spared)
         }
-        self.session.fillings.retire(object.key, but: spared)
+    }
+
+    /// Removes a stored response, and has nobody join what brought it.
+    ///
+    /// - Parameter spared: a filling that brings another response.
+    func drop(_ key: CacheKey, _ id: ObjectID, but spared: Filling? = nil) {
+        self.session.store.remove(key, ids: [id], nil)
+        self.session.fillings.retire(key, but: spared)
     }
 
     /// Begins to store a response whose head has just come.
@@ -92,6 +100,7 @@ extension Fetch {
             head, for: self.order.request, partition: self.session.partition,
             lookedUp: self.order.key, configuration: self.policy)
         let ids = self.replaced(by: head, under: key, among: stored)
+        self.state.withLock { $0.outdated = self.outdated(by: head, under: key, among: stored) }
         // Held until the new one has come, they would take room that it needs.
         for object in stored where ids.contains(object.id) { object.body.letGo() }
         let removals = self.state.withLock { $0.removals }
@@ -222,6 +231,26 @@ extension Fetch {
         self.session.live.storesAbandoned.add()
         self.session.live.reasons.add(.tooLarge)
         return .tooLarge
+    }
+
+    /// What a new response makes unusable beside its own place.
+    ///
+    /// A URI's responses lie under the exact target or, where `No-Vary-Search` says so, under that without
+    /// its query, and the origin may change its mind. Of those suitable the most recent is to be used
+    /// (RFC 9111 §4).
+    private func outdated(
+        by head: StoredHead, under key: CacheKey, among stored: [StoredObject]
+    ) -> [StoredName] {
+        let target = self.order.request.uri.pathAndQuery
+        let beside = stored.filter { object in
+            object.key != key
+                // The answer to another query may be this one's no longer, but is still that one's.
+                && (!object.key.leavesOutSearch || object.head.pathAndQuery == target)
+        }
+        if beside.isEmpty { return [] }
+        return Variance.replaced(
+            by: head, to: self.order.request, among: beside.map(\.head), configuration: self.policy
+        ).map { StoredName(key: beside[$0].key, id: beside[$0].id) }
     }
 
     /// Whose place a new response takes: those that its request would have selected, and where

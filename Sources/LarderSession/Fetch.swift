@@ -64,6 +64,12 @@ final class Fetch: Sendable {
         }
     }
 
+    /// What names a stored response.
+    struct StoredName: Sendable {
+        let key: CacheKey
+        let id: ObjectID
+    }
+
     /// What is missing from a stored response.
     struct Splicing: Sendable {
         var splice: Splice
@@ -81,6 +87,8 @@ final class Fetch: Sendable {
         var resumesWhenBegun = false
         /// Nobody waits for the head for certain, as far as was told.
         var mayEndForAnother = false
+        /// Removed as soon as what is being stored can be found.
+        var outdated: [StoredName] = []
         var isCancelled = false
         /// Counts requests: the answer to one may come before the upstream has said that it is under
         /// way, and lead to the next.

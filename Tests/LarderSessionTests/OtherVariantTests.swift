@@ -35,6 +35,47 @@ struct OtherVariantTests {
         #expect(bench.upstream.fetches.count == 2)
     }
 
+    @Test("and does not vary any more takes the place of what the request selected before (§4.3.4)")
+    func deselected() {
+        let bench = Bench()
+        var fields: Fields = [
+            "ETag": "\"1\"", "Cache-Control": "max-age=1, stale-while-revalidate=60",
+        ]
+        fields.append("Vary", "Foo")
+        bench.perform("/", ["Foo": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "one")
+        bench.perform("/", ["Foo": "2"])
+        bench.upstream.fetches[1].answer(
+            200, ["ETag": "\"2\"", "Cache-Control": "max-age=60"], "two")
+        bench.clock.advance(.seconds(2))
+        let client = bench.perform("/", ["Foo": "1", "Cache-Control": "no-cache"]).client
+        let asked = bench.upstream.fetches[2].request.fields.string("If-None-Match")
+        #expect(asked?.contains("\"1\"") == true && asked?.contains("\"2\"") == true)
+        bench.upstream.fetches[2].answer(304, ["ETag": "\"2\""])
+        #expect(client.wholeBody == "two")
+        for value in ["1", "2", "3"] {
+            #expect(bench.perform("/", ["Foo": value]).client.wholeBody == "two")
+        }
+        #expect(bench.upstream.fetches.count == 3)
+        #expect(bench.session.store.statistics().memory.objects == 1)
+    }
+
+    @Test("leaves what the request selected where the answer is for its login alone (§3.5)")
+    func deselectedForOne() {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append("Vary", "Foo")
+        bench.perform("/", ["Foo": "1"])
+        bench.upstream.fetches[0].answer(200, fields, "one")
+        bench.perform("/", ["Foo": "2"])
+        bench.upstream.fetches[1].answer(
+            200, ["ETag": "\"2\"", "Cache-Control": "max-age=60"], "two")
+        bench.perform(
+            "/", ["Foo": "1", "Cache-Control": "no-cache", "Authorization": "Basic YTpi"])
+        bench.upstream.fetches[2].answer(304, ["ETag": "\"2\""])
+        #expect(bench.perform("/", ["Foo": "1"]).client.wholeBody == "one")
+    }
+
     @Test(
         "is served, and not kept, where the answer may not be stored (§4.1, §5.2.2.5)",
         arguments: [

@@ -315,6 +315,41 @@ struct SearchTests {
         #expect(bench.session.store.statistics().memory.objects == 1)
     }
 
+    @Test(
+        "a response that lies where the same target's former one does not takes its place (§4)",
+        arguments: [
+            ([true, false], 200), ([false, true], 200), ([true, false], 404), ([false, true], 404),
+        ] as [([Bool], Int)])
+    func movedOver(_ leavesOut: [Bool], _ status: Int) {
+        let bench = Bench()
+        for (round, leavesOut) in leavesOut.enumerated() {
+            bench.perform("/p?u=1", round == 0 ? [:] : ["Cache-Control": "no-cache"])
+            var fields = bench.fresh
+            fields.set("ETag", "\"\(round)\"")
+            if leavesOut { fields.append("No-Vary-Search", "params=(\"u\")") }
+            bench.upstream.fetches[round].answer(
+                round == 0 ? 200 : UInt16(status), fields, "\(round)")
+            bench.clock.advance(.seconds(1))
+        }
+        #expect(bench.session.store.statistics().memory.objects == 1)
+        #expect(bench.perform("/p?u=1").client.wholeBody == "1")
+        #expect(bench.upstream.fetches.count == 2)
+        // Of another query nothing is known where the newer one says nothing of it.
+        bench.perform("/p?u=2")
+        #expect(bench.upstream.fetches.count == (leavesOut[1] ? 2 : 3))
+    }
+
+    @Test("and leaves it where it is not stored as a whole")
+    func notMovedOver() {
+        let bench = Self.bench("params=(\"x\")", at: "/p?u=1")
+        bench.perform("/p?u=1", ["Cache-Control": "no-cache"])
+        bench.upstream.fetches[1].head(200, bench.fresh, length: .known(10))
+        bench.upstream.fetches[1].piece("123")
+        bench.upstream.fetches[1].fail()
+        #expect(bench.session.store.statistics().memory.objects >= 1)
+        #expect(bench.perform("/p?u=1").client.wholeBody == "hello")
+    }
+
     @Test("Vary still counts")
     func vary() {
         let bench = Bench()
