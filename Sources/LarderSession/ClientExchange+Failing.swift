@@ -30,6 +30,14 @@ extension ClientExchange {
         self.lead(objects, validating, isEntered: false)
     }
 
+    /// One of those who wait asks the origin as well, and the others wait for that: an origin that does not
+    /// answer one request may answer the next.
+    func fillingIsSlow() {
+        let (objects, validating) = self.revalidating
+        self.enter(
+            Filling(key: self.key, window: self.configuration.window), objects, validating)
+    }
+
     /// The stored response that stands in for it, by the client's own directives (RFC 9111 §4.2.4).
     private func standIn(_ object: StoredObject, for failure: UpstreamFailure) -> Filling.Stored? {
         guard failure.party != .client,

@@ -160,7 +160,10 @@ extension ClientExchange {
         guard self.state.withLock({ $0.machine.waits(for: filling) }) else { return }
         switch filling.join(self) {
         case .waiting:
-            if self.state.withLock({ $0.machine.isCancelled }) { filling.leave(self) }
+            if self.state.withLock({ $0.machine.isCancelled }) { return filling.leave(self) }
+            if filling.part == nil, filling.beginsWaiting() {
+                self.session.timeWaiting(for: filling)
+            }
         case .known(.response(let response), let reader)
         where self.state.withLock({ $0.reach }) == nil && !self.mayReuse(response.shared):
             reader?.cancel()

@@ -140,6 +140,12 @@ protocol FillingWaiter: AnyObject, Sendable {
     ///   - reader: to be read or cancelled; nil where there is no body for this client.
     ///   - leads: the client's own request is the one that went to the origin.
     func filling(settled outcome: Filling.Outcome, reader: FillingReader?, leads: Bool)
+    /// The head of another's fetch has not come in time: it is waited for no longer. Any thread.
+    func fillingIsSlow()
+}
+
+extension FillingWaiter {
+    func fillingIsSlow() {}
 }
 
 /// What a filling may ask of its fetch.

@@ -21,6 +21,8 @@ extension Filling {
         /// Where the body had got to when the last client left; nil while there is one.
         var desertedAt: UInt64?
         var control: (any FillingControl)?
+        /// How long others wait than whose fetch it is, is being measured.
+        var isWaitedFor = false
         /// The store's patience is being measured.
         var isTimed = false
         /// Where those were who hold up others when their time began; empty: nobody's is measured.
@@ -39,6 +41,15 @@ extension Filling {
             let written = self.startTimingSink()
             return sink == nil && written == nil
                 ? nil : .heldUp(self.control, at: written, hurries: sink)
+        }
+
+        /// Those who wait for the head of another's fetch.
+        mutating func takeJoined() -> [any FillingWaiter] {
+            self.isWaitedFor = false
+            guard self.outcome == nil, case .streaming = self.body.phase else { return [] }
+            let joined = self.waiters.filter { !$0.leads }.map(\.waiter)
+            self.waiters.removeAll { !$0.leads }
+            return joined
         }
 
         mutating func takeWaiters() -> [Waiting] {

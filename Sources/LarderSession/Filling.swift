@@ -93,6 +93,29 @@ final class Filling: Sendable {
         }
     }
 
+    /// Whether the caller, who has joined, is to measure how long those wait who have.
+    func beginsWaiting() -> Bool {
+        self.state.withLock { state in
+            guard state.outcome == nil, !state.isWaitedFor else { return false }
+            state.isWaitedFor = true
+            return true
+        }
+    }
+
+    /// Those who have waited long enough for the head of another's fetch wait no more.
+    ///
+    /// What the fetch brings is still the answer to whose it is. Nobody is to find the filling any more.
+    ///
+    /// - Returns: them, each to be told (`fillingIsSlow`).
+    func releaseJoined() -> [any FillingWaiter] {
+        let (joined, action) = self.state.withLock { state in
+            let joined = state.takeJoined()
+            return (joined, joined.isEmpty ? nil : state.desertion() ?? state.doubt())
+        }
+        self.perform(action)
+        return joined
+    }
+
     /// A client that waits for the head may have gone.
     func doubt(_ waiter: any FillingWaiter) {
         self.act { state in

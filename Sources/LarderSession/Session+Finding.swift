@@ -11,6 +11,20 @@ struct FoundObjects: Sendable {
 }
 
 extension Session {
+    /// Measures how long others wait for the head that a filling is to bring.
+    func timeWaiting(for filling: Filling) {
+        _ = self.timers.schedule(
+            after: self.snapshot.values.collapsingPatience
+        ) { [weak self, weak filling] in
+            guard let self, let filling else { return }
+            let joined = filling.releaseJoined()
+            // Else it is there for those who come next.
+            guard !joined.isEmpty else { return }
+            self.fillings.remove(filling)
+            for waiter in joined { waiter.fillingIsSlow() }
+        }
+    }
+
     /// Finds what is stored under a key and answers `uri`.
     ///
     /// `completion` is called once: at once where memory knows, else on a thread of the store's.

@@ -47,6 +47,9 @@ package struct SessionConfiguration: Sendable {
     package var uncollapsedTime: Duration
     /// How long nothing is validated in the background for a key after that has failed.
     package var validationPause = Duration.seconds(5)
+    /// How long a request waits for the head that another one's fetch is to bring: then one of those who
+    /// wait asks the origin itself, and the others wait for that.
+    package var collapsingPatience = Duration.seconds(5)
     /// Tell the cache's key in `Cache-Status` (RFC 9211 §2.7).
     package var showsCacheKey: Bool
     /// Added to requests that do not have them; names that are the connection's, the credentials' or

@@ -28,6 +28,46 @@ struct CollapsingTests {
         #expect(bench.session.counters().collapsed == 2)
     }
 
+    @Test("who waits too long for another's head asks the origin, one for all who do")
+    func impatient() {
+        let bench = Bench()
+        let slow = bench.perform().client
+        let others = (0..<2).map { _ in bench.perform().client }
+        bench.timers.fireAll()
+        #expect(bench.upstream.fetches.count == 2)
+        let late = bench.perform().client
+        #expect(bench.upstream.fetches.count == 2, "it waits for the newer one")
+        bench.timers.fireAll()
+        #expect(bench.upstream.fetches.count == 3)
+        bench.upstream.fetches[2].answer(200, bench.fresh, "third")
+        #expect(late.wholeBody == "third" || others[1].wholeBody == "third")
+        bench.upstream.fetches[1].answer(200, bench.fresh, "second")
+        #expect(others[0].wholeBody == "second")
+        bench.upstream.fetches[0].answer(200, bench.fresh, "first")
+        #expect(slow.wholeBody == "first")
+        #expect(bench.session.counters().openFetches == 0)
+    }
+
+    @Test("who waits for a head that has come, or has gone, does not")
+    func patient() {
+        let bench = Bench()
+        let clients = (0..<2).map { _ in bench.perform().client }
+        bench.upstream.fetches[0].head(200, bench.fresh, length: .known(2))
+        bench.timers.fireAll()
+        #expect(bench.upstream.fetches.count == 1)
+        #expect(bench.perform().client.read().text.isEmpty)
+        bench.upstream.fetches[0].piece("ok")
+        bench.upstream.fetches[0].finish()
+        for client in clients { #expect(client.wholeBody == "ok") }
+        let first = bench.perform("/b")
+        let second = bench.perform("/b")
+        second.exchange.cancel()
+        bench.timers.fireAll()
+        #expect(bench.upstream.fetches.count == 2)
+        bench.upstream.fetches[1].answer(200, bench.fresh, "b")
+        #expect(first.client.wholeBody == "b")
+    }
+
     @Test("a client that comes while the body streams reads it from the beginning")
     func late() {
         let bench = Bench()
