@@ -93,7 +93,7 @@ package struct ProxyEnvironment {
         if let at = rest.lastIndex(of: "@") {
             let parts = rest[..<at].split(
                 separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            let texts = parts.map { RequestChecks.percentDecoded($0) ?? String($0) }
+            let texts = parts.map { PercentCoding.decoded($0) ?? String($0) }
             login = ParentCredential(
                 user: texts.first ?? "", password: texts.count > 1 ? texts[1] : "")
             rest = rest[rest.index(after: at)...]

@@ -77,7 +77,6 @@ extension HeadError {
         // Request target (RFC 9112 §3.2, RFC 3986)
         case badTarget = "bad-target"
         case targetForm = "target-form"
-        case fragment = "fragment"
         case unknownScheme = "unknown-scheme"
         case userInfo = "user-info"
         case badHost = "bad-host"
@@ -119,7 +118,7 @@ extension HeadError {
             case .unknownTransferCoding: StatusCode(501)
             case .unsupportedVersion: StatusCode(505)
             case .bareCR, .bareLF, .emptyLines, .incomplete, .badRequestLine, .badStatusLine,
-                .badMethod, .badVersion, .badTarget, .targetForm, .fragment, .unknownScheme,
+                .badMethod, .badVersion, .badTarget, .targetForm, .unknownScheme,
                 .userInfo, .badHost, .badPort, .badPercentEncoding, .foldedLine,
                 .spaceBeforeColon, .missingColon, .emptyFieldName, .badFieldName, .badFieldValue,
                 .missingHost, .repeatedHost, .hostMismatch, .badContentLength,

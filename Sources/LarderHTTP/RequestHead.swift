@@ -22,6 +22,10 @@ package struct RequestHead: Sendable, Equatable {
     package var fields: Fields
     /// How much content follows, by `MessageFraming`.
     package var bodyLength: BodyLength
+    /// What an http or https target had before its host, as it was written: `user:password`, percent-encoded.
+    ///
+    /// No part of `target`, so that no key, log or origin ever sees it; for `Authorization`.
+    package var userInfo: String?
 
     package init(
         method: Method, target: RequestTarget, version: HTTPVersion = .http11,
@@ -36,12 +40,29 @@ package struct RequestHead: Sendable, Equatable {
 }
 
 extension RequestTarget {
+    /// The target without the user information that http and https give no place to, and that.
+    var splitUserInfo: (RequestTarget, String?) {
+        guard case .absolute(var uri) = self, uri.scheme != .ftp, let userInfo = uri.userInfo else {
+            return (self, nil)
+        }
+        uri.userInfo = nil
+        return (.absolute(uri), userInfo)
+    }
+
     /// Checks `Host` (RFC 9112 §3.2): one valid line, absent only in HTTP/1.0, the same authority
     /// as the target's where that has one.
     ///
-    /// RFC 9112 §3.2.2 has a proxy ignore a `Host` that differs. We refuse, against its letter: no honest
-    /// client sends it, and whoever reads the other of the two sees another request.
-    func checkHost(in fields: Fields, _ version: HTTPVersion) throws(HeadError) {
+    /// RFC 9112 §3.2.2 has a proxy ignore a `Host` that differs. We refuse, against its letter, as whoever
+    /// reads the other of the two sees another request; but not one that names the proxy, which clients
+    /// send who know nothing of proxies and were told to connect to one (Node's `http.request`).
+    ///
+    /// - Parameters:
+    ///   - isOwnPort: whether the proxy listens on that port.
+    ///   - hadUserInfo: the target had user information; some clients repeat it here.
+    func checkHost(
+        in fields: Fields, _ version: HTTPVersion, isOwnPort: ((UInt16) -> Bool)? = nil,
+        hadUserInfo: Bool = false
+    ) throws(HeadError) {
         var only: Fields.Line?
         for line in fields.lines where line.known == .host {
             guard only == nil else { throw HeadError(.repeatedHost, "more than one Host") }
@@ -53,13 +74,19 @@ extension RequestTarget {
             }
             return
         }
-        let value = fields.bytes.span.extracting(only.valuePlace)
+        var value = fields.bytes.span.extracting(only.valuePlace)
+        if hadUserInfo, let at = value.firstIndex(of: UInt8(ascii: "@"), in: 0..<value.count) {
+            value = value.extracting(at + 1..<value.count)
+        }
         // As nearly all do, letter by letter: what was read as the target's host is a valid one.
         if case .absolute(let uri) = self,
             let place = Authority.place(ofPortIn: value, behind: uri.host.utf8.span)
         {
             let port = try Authority.port(value.extracting(place))
-            guard (port ?? uri.scheme.defaultPort) == uri.port else { throw Self.hostMismatch }
+            let presented = port ?? uri.scheme.defaultPort
+            guard presented == uri.port || isOwnPort?(presented) == true else {
+                throw Self.hostMismatch
+            }
             return
         }
         let host = try Authority(parsing: value)
@@ -72,7 +99,9 @@ extension RequestTarget {
             case .origin, .asterisk:
                 true
             }
-        guard agrees else { throw Self.hostMismatch }
+        guard agrees || isOwnPort?(host.port ?? Scheme.http.defaultPort) == true else {
+            throw Self.hostMismatch
+        }
     }
 
     private static var hostMismatch: HeadError {

@@ -13,13 +13,22 @@ package import NIOCore
 /// arrives. A head costs one copy of its field block.
 package struct RequestHeadParser: Sendable {
     private let limits: HeadLimits
+    private let isOwnPort: (@Sendable (UInt16) -> Bool)?
     private var scanner = HeadScanner()
     private var requestLine: RequestLine?
     private var section: FieldSectionParser
     private var emptyLines = 0
 
-    package init(limits: HeadLimits = HeadLimits()) {
+    /// The line of the last request whose head was refused behind it: what a log can say of it.
+    package private(set) var refused: RequestHead?
+
+    /// - Parameter isOwnPort: whether a `Host` with that port may name the proxy itself, in place of the
+    ///   target's authority.
+    package init(
+        limits: HeadLimits = HeadLimits(), isOwnPort: (@Sendable (UInt16) -> Bool)? = nil
+    ) {
         self.limits = limits.bounded
+        self.isOwnPort = isOwnPort
         self.section = FieldSectionParser(start: 0, limit: 0, fieldCount: 0)
     }
 
@@ -83,17 +92,28 @@ package struct RequestHeadParser: Sendable {
                 start: self.scanner.lineStart, limit: self.limits.head,
                 fieldCount: self.limits.fieldCount)
         }
-        guard let fields = try self.section.parse(bytes, scanner: &self.scanner) else {
-            // Kept only now: nearly every head is whole when it is first seen.
-            self.requestLine = requestLine
-            return nil
+        let (target, userInfo) = requestLine.target.splitUserInfo
+        do throws(HeadError) {
+            guard let fields = try self.section.parse(bytes, scanner: &self.scanner) else {
+                // Kept only now: nearly every head is whole when it is first seen.
+                self.requestLine = requestLine
+                return nil
+            }
+            try target.checkHost(
+                in: fields, requestLine.version, isOwnPort: self.isOwnPort,
+                hadUserInfo: userInfo != nil)
+            let bodyLength = try MessageFraming.requestBody(
+                fields, requestLine.version, of: requestLine.method)
+            var head = RequestHead(
+                method: requestLine.method, target: target, version: requestLine.version,
+                fields: fields, bodyLength: bodyLength)
+            if let userInfo { head.userInfo = userInfo }
+            return head
+        } catch {
+            self.refused = RequestHead(
+                method: requestLine.method, target: target, version: requestLine.version)
+            throw error
         }
-        try requestLine.target.checkHost(in: fields, requestLine.version)
-        let bodyLength = try MessageFraming.requestBody(
-            fields, requestLine.version, of: requestLine.method)
-        return RequestHead(
-            method: requestLine.method, target: requestLine.target, version: requestLine.version,
-            fields: fields, bodyLength: bodyLength)
     }
 
     private mutating func parseRequestLine(

@@ -85,7 +85,7 @@ extension RequestTarget {
         } else {
             self = .absolute(
                 try TargetURI(
-                    absolute: bytes, emptyPath: method == .options ? "*" : "/"))
+                    absolute: bytes, emptyPath: method == .options ? "*" : "/", isTyped: true))
         }
     }
 }

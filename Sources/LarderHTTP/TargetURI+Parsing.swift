@@ -1,6 +1,7 @@
 /// The rules for path and query of a target.
 ///
-/// Every visible ASCII character but `#` may stand there, also those that RFC 3986 wants encoded
+/// What `#` begins is no part of it (RFC 9110 §7.1): some clients send the fragment of what they were
+/// given. Every other visible ASCII character may stand there, also those that RFC 3986 wants encoded
 /// (`"`, `<`, `>`, `\`, `^`, `` ` ``, `{`, `|`, `}`): browsers send them, other proxies pass them on,
 /// and nothing here gives them a meaning. Bytes beyond ASCII, which curl and PHP send as they were
 /// typed, come out encoded, as browsers and the URLs in pages have them: so both are one resource. A `%`
@@ -8,6 +9,22 @@
 /// `%` in it is common and harmless.
 enum PathAndQuery {
     static func read(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HeadError) -> String {
+        guard let end = bytes.firstIndex(of: UInt8(ascii: "#"), in: range) else {
+            return try self.text(bytes, range)
+        }
+        for i in end..<range.upperBound where bytes[i] <= ASCII.space || bytes[i] == 0x7F {
+            throw Self.forbiddenByte
+        }
+        return try self.text(bytes, range.lowerBound..<end)
+    }
+
+    private static var forbiddenByte: HeadError {
+        HeadError(.badTarget, "the target holds a space or a control character")
+    }
+
+    private static func text(
+        _ bytes: Span<UInt8>, _ range: Range<Int>
+    ) throws(HeadError) -> String {
         try self.isASCII(bytes, range) ? bytes.text(range) : self.encoded(bytes.extracting(range))
     }
 
@@ -23,12 +40,10 @@ enum PathAndQuery {
             let byte = bytes[i]
             all |= byte
             guard byte > ASCII.space, byte != 0x7F else {
-                throw HeadError(.badTarget, "the target holds a space or a control character")
+                throw Self.forbiddenByte
             }
             if byte == UInt8(ascii: "?") {
                 inQuery = true
-            } else if byte == UInt8(ascii: "#") {
-                throw HeadError(.fragment, "the target has a fragment")
             } else if byte == UInt8(ascii: "%"), !inQuery {
                 guard i + 2 < bytes.count, ASCII.hexDigit(bytes[i + 1]) != nil,
                     ASCII.hexDigit(bytes[i + 2]) != nil
@@ -59,7 +74,7 @@ extension TargetURI {
     /// Reads a URI in absolute form (RFC 9112 §3.2.2).
     ///
     /// `http`, `https` and `ftp` are known. User information is refused but for ftp (RFC 9110
-    /// §4.2.4), a fragment always (§7.1). Scheme and host come out in lower case, an empty port as
+    /// §4.2.4), a fragment left out (§7.1). Scheme and host come out in lower case, an empty port as
     /// the scheme's own, an empty path as `/`.
     package init(absolute bytes: Span<UInt8>) throws(HeadError) {
         try self.init(absolute: bytes, emptyPath: "/")
@@ -76,9 +91,14 @@ extension TargetURI {
         }
     }
 
-    /// - Parameter emptyPath: what the lack of both path and query means: `*` for OPTIONS (RFC 9112
-    ///   §3.2.4), else `/`.
-    init(absolute bytes: Span<UInt8>, emptyPath: String) throws(HeadError) {
+    /// - Parameters:
+    ///   - emptyPath: what the lack of both path and query means: `*` for OPTIONS (RFC 9112 §3.2.4),
+    ///     else `/`.
+    ///   - isTyped: a person has given it to the client, so that its user information is a login and
+    ///     hides nothing.
+    init(
+        absolute bytes: Span<UInt8>, emptyPath: String, isTyped: Bool = false
+    ) throws(HeadError) {
         guard let colon = bytes.firstIndex(of: ASCII.colon, in: 0..<bytes.count), colon > 0 else {
             throw HeadError(.targetForm, "the target is neither a path nor an absolute URI")
         }
@@ -97,7 +117,10 @@ extension TargetURI {
         var hostStart = start
         var userInfo: String?
         if let at {
-            userInfo = try Self.userInfo(bytes, start..<at, of: scheme)
+            guard scheme == .ftp || isTyped && at > start else {
+                throw HeadError(.userInfo, "user information in an http or https target")
+            }
+            userInfo = try Self.userInfo(bytes, start..<at)
             hostStart = at + 1
         }
         let authority = try Authority(parsing: bytes.extracting(hostStart..<end))
@@ -114,11 +137,8 @@ extension TargetURI {
 
     /// `*( unreserved / pct-encoded / sub-delims / ":" )` (RFC 3986 §3.2.1), kept encoded.
     private static func userInfo(
-        _ bytes: Span<UInt8>, _ range: Range<Int>, of scheme: Scheme
+        _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(HeadError) -> String {
-        guard scheme == .ftp else {
-            throw HeadError(.userInfo, "user information in an http or https target")
-        }
         let marks = "-._~!$&'()*+,;=:%".utf8
         for i in range {
             let byte = bytes[i]

@@ -53,7 +53,9 @@ extension ClientConnection {
         }
         var inbound = self.takeInbound()
         defer { self.inbound = inbound }
-        return try self.parser.parse(&inbound)
+        var head = try self.parser.parse(&inbound)
+        if head?.userInfo != nil { try head?.takeLogin() }
+        return head
     }
 
     /// Takes out what was received, to be put back changed: while a property is lent to a function, each
@@ -68,7 +70,7 @@ extension ClientConnection {
     /// Answers what is no request; nothing after it can be understood.
     private func refuseHead(_ answer: OwnAnswer) {
         let number = self.state.headEnded(hasContent: false, persists: false)
-        self.open(number, head: nil)
+        self.open(number, head: self.parser.refused)
         self.respond(answer)
     }
 

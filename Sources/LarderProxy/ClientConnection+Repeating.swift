@@ -167,7 +167,7 @@ extension ClientConnection {
         guard known.isGist else { return self.loop.recorder.record(facts, of: known.pattern) }
         // What the gist leaves out is what people read in a log.
         var entry = known.pattern.entry(with: facts)
-        var parser = RequestHeadParser(limits: self.configuration.headLimits)
+        var parser = self.newParser
         var bytes = bytes
         if let head = try? parser.parse(&bytes) { entry.request = head }
         self.loop.recorder.record(entry)

@@ -73,8 +73,16 @@ final class ClientConnection: ChannelInboundHandler {
         self.loop = loop
         self.directory = directory
         self.own = own
-        self.parser = RequestHeadParser(limits: loop.shared.configuration.headLimits)
+        self.parser = Self.parser(loop, own)
     }
+
+    private static func parser(_ loop: LoopState, _ own: OwnAuthorities) -> RequestHeadParser {
+        RequestHeadParser(
+            limits: loop.shared.configuration.headLimits, isOwnPort: { own.hasPort($0) })
+    }
+
+    /// One for a head of this connection that was parsed before.
+    var newParser: RequestHeadParser { Self.parser(self.loop, self.own) }
 
     var client: ClientAddress { self.standing.identity.address }
     var shared: ProxyShared { self.loop.shared }

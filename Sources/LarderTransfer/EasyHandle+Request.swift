@@ -274,8 +274,8 @@ extension EasyHandle {
         if request.method == .head { self.set(CURLOPT_NOBODY, true) }
         guard let userInfo = uri.userInfo else { return }  // libcurl logs in as anonymous.
         let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let user = RequestChecks.percentDecoded(parts.first ?? ""),
-            let password = RequestChecks.percentDecoded(parts.dropFirst().first ?? "")
+        guard let user = PercentCoding.decoded(parts.first ?? ""),
+            let password = PercentCoding.decoded(parts.dropFirst().first ?? "")
         else {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, cause: .badURL,

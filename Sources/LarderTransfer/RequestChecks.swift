@@ -74,7 +74,7 @@ package enum RequestChecks {
         if first == UInt8(ascii: "[") {
             return bytes.last == UInt8(ascii: "]")
                 && bytes.dropFirst().dropLast().allSatisfy {
-                    self.isHexDigit($0) || $0 == ASCII.colon || $0 == UInt8(ascii: ".")
+                    ASCII.hexDigit($0) != nil || $0 == ASCII.colon || $0 == UInt8(ascii: ".")
                 }
         }
         return bytes.allSatisfy { byte in
@@ -97,32 +97,5 @@ package enum RequestChecks {
             if byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "#") { return false }
         }
         return true
-    }
-
-    /// Text without its percent-encoding (RFC 3986 §2.1); nil where it is broken or would hold a
-    /// control character, which could end a line of the FTP control connection.
-    package static func percentDecoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst(), let low = rest.popFirst(), self.isHexDigit(high),
-                self.isHexDigit(low)
-            else { return nil }
-            bytes.append(self.hexValue(high) << 4 | self.hexValue(low))
-        }
-        guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
-        ASCII.isDigit(byte) || ASCII.lowercased(byte) &- 0x61 < 6
-    }
-
-    private static func hexValue(_ digit: UInt8) -> UInt8 {
-        ASCII.isDigit(digit) ? digit & 0x0F : (ASCII.lowercased(digit) & 0x0F) + 9
     }
 }

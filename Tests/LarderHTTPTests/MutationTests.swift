@@ -68,7 +68,8 @@ struct MutationTests {
         let target =
             switch head.target {
             case .absolute(let uri):
-                uri.scheme.rawValue + "://" + (uri.userInfo.map { $0 + "@" } ?? "")
+                uri.scheme.rawValue + "://"
+                    + ((uri.userInfo ?? head.userInfo).map { $0 + "@" } ?? "")
                     + uri.authority + (uri.pathAndQuery == "*" ? "" : uri.pathAndQuery)
             case .origin(let path): path
             case .authority(let host, let port): "\(host):\(port)"

@@ -9,6 +9,7 @@ struct ValidRequest: Sendable, CustomTestStringConvertible {
     var target: RequestTarget
     var version: HTTPVersion = .http11
     var body: BodyLength = .none
+    var userInfo: String?
     var fields: [String]
 
     var testDescription: String { String(self.text.prefix(60)) }
@@ -71,6 +72,26 @@ struct ValidRequest: Sendable, CustomTestStringConvertible {
                 TargetURI(
                     scheme: .ftp, userInfo: "u:p%40w", host: "f.example", pathAndQuery: "/d")),
             version: HTTPVersion(major: 1, minor: 7), fields: ["Host: f.example", "X: é"]),
+        // A fragment is no part of a target (RFC 9110 §7.1).
+        ValidRequest(
+            text: "GET http://h/a?b#c?d#%zz HTTP/1.1\nHost: h\n\n",
+            target: .absolute(TargetURI(scheme: .http, host: "h", pathAndQuery: "/a?b")),
+            fields: ["Host: h"]),
+        ValidRequest(
+            text: "GET http://h#c HTTP/1.1\nHost: h\n\n",
+            target: .absolute(TargetURI(scheme: .http, host: "h", pathAndQuery: "/")),
+            fields: ["Host: h"]),
+        ValidRequest(
+            text: "GET /a#c HTTP/1.1\nHost: h\n\n", target: .origin("/a"), fields: ["Host: h"]),
+        // User information is none of a target's over http (RFC 9110 §4.2.4).
+        ValidRequest(
+            text: "GET http://u:p%40w@h/d HTTP/1.1\nHost: h\n\n",
+            target: .absolute(TargetURI(scheme: .http, host: "h", pathAndQuery: "/d")),
+            userInfo: "u:p%40w", fields: ["Host: h"]),
+        ValidRequest(
+            text: "GET https://u@h HTTP/1.1\nHost: u@h\n\n",
+            target: .absolute(TargetURI(scheme: .https, host: "h", pathAndQuery: "/")),
+            userInfo: "u", fields: ["Host: u@h"]),
     ]
 }
 
@@ -90,6 +111,7 @@ struct RequestHeadParserTests {
         #expect(head.target == sample.target)
         #expect(head.version == sample.version)
         #expect(head.bodyLength == sample.body)
+        #expect(head.userInfo == sample.userInfo)
         #expect(head.fields.pairs.map { "\($0.name): \($0.value)" } == sample.fields)
 
         for pieces in splits(bytes) { #expect(Reading.requests(pieces) == whole) }
@@ -110,6 +132,28 @@ struct RequestHeadParserTests {
         let reading = Reading.requests([wire("GET http://h/ HTTP/1.1\nHost: \(host)\n\n")[...]])
         #expect(reading.messages.count == 1)
         #expect(reading.error == nil)
+    }
+
+    @Test(
+        "may name the proxy in Host, by its port, in place of the target's authority",
+        arguments: [
+            ("GET http://h/ HTTP/1.1", "p:3128", nil), ("GET http://h/ HTTP/1.1", "h:3128", nil),
+            ("GET https://h/ HTTP/1.1", "10.0.0.1:3128", nil),
+            ("CONNECT h:443 HTTP/1.1", "p:3128", nil),
+            ("CONNECT h:443 HTTP/1.1", "p:3129", .hostMismatch),
+            ("GET http://h/ HTTP/1.1", "p", .hostMismatch),
+            ("GET http://h/ HTTP/1.1", "p!:3128", .badHost),
+        ] as [(String, String, HeadError.Reason?)])
+    func ownHost(_ line: String, _ host: String, _ rule: HeadError.Reason?) {
+        var parser = RequestHeadParser(isOwnPort: { $0 == 3128 })
+        var buffer = ByteBuffer(string: "\(line)\r\nHost: \(host)\r\n\r\n")
+        do throws(HeadError) {
+            let head = try parser.parse(&buffer)
+            #expect(head != nil && rule == nil)
+        } catch {
+            #expect(error.reason == rule)
+            #expect(parser.refused?.target != nil && parser.refused?.fields.isEmpty == true)
+        }
     }
 
     @Test("that stop early are not read")

@@ -50,6 +50,51 @@ struct ForwardingTests {
         }
     }
 
+    @Test("User and password in a target go to the origin as Authorization, and nowhere else")
+    func userInformation() async throws {
+        try await Scene.play { request in
+            response(body: "\(request.target) \(request["authorization"] ?? "none")")
+        } _: { scene in
+            let base = scene.origin.authority
+            for (target, login) in [
+                ("http://u:p%40w@\(base)/a", "Basic dTpwQHc="),
+                ("http://u@\(base)/a", "Basic dTo="),
+                ("http://\(base)/a#part", "none"),
+            ] {
+                let client = try await scene.proxy.connect()
+                try await client.send(
+                    "GET \(target) HTTP/1.1\r\nHost: \(base)\r\nCache-Control: no-cache\r\n\r\n")
+                let answer = try await client.message(to: "GET")
+                #expect(answer.text == "/a \(login)")
+            }
+            // Nobody else gets what was for that login.
+            let other = try await scene.get("/a")
+            #expect(other.text == "/a none")
+            let own = try await scene.proxy.connect()
+            try await own.send(
+                "GET http://u:p@\(base)/b HTTP/1.1\r\nHost: \(base)\r\n"
+                    + "Authorization: Bearer t\r\n\r\n")
+            #expect(try await own.message(to: "GET").text == "/b Bearer t")
+            let bad = try await scene.proxy.connect()
+            try await bad.send("GET http://u:%00@\(base)/b HTTP/1.1\r\nHost: \(base)\r\n\r\n")
+            #expect(try await bad.message(to: "GET").status == 400)
+            #expect(!scene.proxy.log.contains("p%40w"))
+        }
+    }
+
+    @Test("A Host that names the proxy is no reason to refuse, and the origin gets its own")
+    func hostOfProxy() async throws {
+        try await Scene.play { request in
+            response(body: request["host"] ?? "none", cache: "no-store")
+        } _: { scene in
+            let client = try await scene.proxy.connect()
+            try await client.send(
+                "GET http://\(scene.origin.authority)/ HTTP/1.1\r\n"
+                    + "Host: proxy.example:\(scene.proxy.port)\r\n\r\n")
+            #expect(try await client.message(to: "GET").text == scene.origin.authority)
+        }
+    }
+
     @Test("A client that holds all connections to an origin it can leaves some to others")
     func shareOfConnections() async throws {
         let isOpen = Event(false)

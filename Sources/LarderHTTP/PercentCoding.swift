@@ -1,0 +1,21 @@
+/// Percent-encoding (RFC 3986 §2.1).
+package enum PercentCoding {
+    /// Text without its percent-encoding; nil where that is broken, or what comes out is no UTF-8 or would
+    /// hold a control character, which could end a line of what it is put into.
+    package static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(ASCII.hexDigit),
+                let low = rest.popFirst().flatMap(ASCII.hexDigit)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
