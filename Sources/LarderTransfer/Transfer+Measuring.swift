@@ -7,6 +7,9 @@ extension Transfer {
     /// What is measured of it: apart from the transfer, as it is large and most have none.
     final class Measuring {
         fileprivate(set) var measurement: TransferMeasurement
+        /// When the first line of the final response came: libcurl 7.88 takes the first byte of content
+        /// that it sends for the beginning of the answer.
+        var responseBegan: MonotonicTime?
 
         init(begun: Timestamp) {
             self.measurement = TransferMeasurement(begun: begun)
@@ -92,7 +95,10 @@ extension Transfer {
         }
         guard self.hasBegunRequest, let sent = moment(CURLINFO_PRETRANSFER_TIME_T) else { return }
         measurement.requestStarted = sent
-        let response = moment(CURLINFO_STARTTRANSFER_TIME_T)
+        let response =
+            self.content == nil
+            ? moment(CURLINFO_STARTTRANSFER_TIME_T)
+            : self.measuring?.responseBegan.map { $0.duration(since: self.started) }
         let isSent = self.content?.isOver ?? true
         if isSent {
             let last = self.lastSent.map { $0.duration(since: self.started) } ?? sent
@@ -101,7 +107,8 @@ extension Transfer {
         }
         guard self.hasHead else { return }
         measurement.responseStarted = response
-        if self.isWhole { measurement.responseEnded = moment(CURLINFO_TOTAL_TIME_T) }
+        guard self.isWhole, let ended = moment(CURLINFO_TOTAL_TIME_T) else { return }
+        measurement.responseEnded = Swift.max(ended, response ?? ended)
     }
 }
 

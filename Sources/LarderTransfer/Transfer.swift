@@ -246,6 +246,9 @@ final class Transfer {
             unsafe self.challenges.line(bytes)
             return true
         }
+        if let measuring = self.measuring, unsafe bytes.starts(with: "HTTP/".utf8) {
+            measuring.responseBegan = .read()
+        }
         do throws(UpstreamFailure) {
             switch unsafe try self.assembler.line(bytes) {
             case .nothing:

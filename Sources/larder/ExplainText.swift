@@ -83,6 +83,11 @@ enum ExplainText {
         return ["", "Last requests"] + rows.map { "  \($0)" }
     }
 
+    /// Whether the origin can be asked about what is selected, or about another variant.
+    private static func hasValidator(_ record: ExplanationRecord) -> Bool {
+        record.unlistedVariants ?? 0 > 0 || record.variants.contains { !$0.validators.isEmpty }
+    }
+
     private static func verdict(_ record: ExplanationRecord) -> [(String, String)] {
         let isSpliced = record.forward == "partial"
         var answer =
@@ -92,7 +97,9 @@ enum ExplainText {
             case .validate:
                 isSpliced
                     ? "from what is stored, and the rest from the origin"
-                    : "after asking the origin whether the stored response still holds"
+                    : self.hasValidator(record)
+                        ? "after asking the origin whether the stored response still holds"
+                        : "from the origin: it cannot be asked about what is stored, without a validator"
             case .fetch: "from the origin"
             case .refuse: "504, without asking the origin"
             }

@@ -97,6 +97,9 @@ extension TransferConfiguration {
     init(_ settings: URLSessionConfiguration) {
         self.init()
         self.sharesThreads = true
+        // As much as libcurl takes: nobody here passes it on to others.
+        self.maximumHead = .kibibytes(300)
+        self.maximumFieldCount = 1_024
         self.connectionsPerHost = max(1, settings.httpMaximumConnectionsPerHost)
         self.idleTimeout = .idle(settings.timeoutIntervalForRequest)
         let patience = min(self.idleTimeout ?? Self.week, Self.week)
