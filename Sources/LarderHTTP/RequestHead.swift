@@ -84,9 +84,10 @@ extension RequestTarget {
         {
             let port = try Authority.port(value.extracting(place))
             let presented = port ?? uri.scheme.defaultPort
-            guard presented == uri.port || isOwnPort?(presented) == true else {
-                throw Self.hostMismatch
-            }
+            // Where there was a login, lynx leaves out the port.
+            guard
+                presented == uri.port || port.map({ isOwnPort?($0) == true }) ?? hadUserInfo
+            else { throw Self.hostMismatch }
             return
         }
         let host = try Authority(parsing: value)
@@ -99,7 +100,7 @@ extension RequestTarget {
             case .origin, .asterisk:
                 true
             }
-        guard agrees || isOwnPort?(host.port ?? Scheme.http.defaultPort) == true else {
+        guard agrees || host.port.map({ isOwnPort?($0) == true }) == true else {
             throw Self.hostMismatch
         }
     }

@@ -20,7 +20,7 @@ package struct RequestHeadParser: Sendable {
     private var emptyLines = 0
 
     /// The line of the last request whose head was refused behind it: what a log can say of it.
-    package private(set) var refused: RequestHead?
+    package var refused: RequestHead?
 
     /// - Parameter isOwnPort: whether a `Host` with that port may name the proxy itself, in place of the
     ///   target's authority.

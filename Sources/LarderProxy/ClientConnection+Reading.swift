@@ -54,7 +54,14 @@ extension ClientConnection {
         var inbound = self.takeInbound()
         defer { self.inbound = inbound }
         var head = try self.parser.parse(&inbound)
-        if head?.userInfo != nil { try head?.takeLogin() }
+        if head?.userInfo != nil {
+            do throws(HeadError) {
+                try head?.takeLogin()
+            } catch {
+                self.parser.refused = head
+                throw error
+            }
+        }
         return head
     }
 

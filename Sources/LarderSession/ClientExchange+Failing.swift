@@ -30,9 +30,13 @@ extension ClientExchange {
         self.lead(objects, validating, isEntered: false)
     }
 
-    /// One of those who wait asks the origin as well, and the others wait for that: an origin that does not
-    /// answer one request may answer the next.
+    /// One of those who wait asks the origin as well, and the others wait for that.
+    ///
+    /// An origin that does not answer one request may answer the next. Once: where that one is as slow, it
+    /// is waited for.
     func fillingIsSlow() {
+        self.state.withLock { $0.hasWaited = true }
+        if self.looked.count < Self.mostLooks { return self.lookAgain() }
         let (objects, validating) = self.revalidating
         self.enter(
             Filling(key: self.key, window: self.configuration.window), objects, validating)

@@ -158,12 +158,13 @@ extension ClientExchange {
 
     func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {
         guard self.state.withLock({ $0.machine.waits(for: filling) }) else { return }
-        switch filling.join(self) {
+        let (hasWaited, mayHaveGone) = self.state.withLock { ($0.hasWaited, $0.mayHaveGone) }
+        let isPatient = hasWaited || filling.part != nil
+        switch filling.join(self, isPatient: isPatient) {
         case .waiting:
             if self.state.withLock({ $0.machine.isCancelled }) { return filling.leave(self) }
-            if filling.part == nil, filling.beginsWaiting() {
-                self.session.timeWaiting(for: filling)
-            }
+            if mayHaveGone { filling.doubt(self) }
+            if !isPatient, filling.beginsWaiting() { self.session.timeWaiting(for: filling) }
         case .known(.response(let response), let reader)
         where self.state.withLock({ $0.reach }) == nil && !self.mayReuse(response.shared):
             reader?.cancel()

@@ -18,6 +18,10 @@ final class ClientExchange: Exchange {
         var validates = false
         /// Stored beside them, for other queries.
         var neighbours: [StoredObject] = []
+        /// Another's fetch was waited for long enough: the next one is as long as it takes.
+        var hasWaited = false
+        /// The client sends nothing more.
+        var mayHaveGone = false
         /// What is missing of what is stored, where another client's fetch may bring it.
         var splicing: Fetch.Splicing?
         /// A range is taken out of what another client's fetch brings, where it begins no further on
@@ -144,7 +148,11 @@ final class ClientExchange: Exchange {
 
     func clientMayHaveGone() {
         guard self.request.method == .get || self.request.method == .head else { return }
-        self.state.withLock { $0.machine.awaited }?.doubt(self)
+        let awaited = self.state.withLock { state in
+            state.mayHaveGone = true
+            return state.machine.awaited
+        }
+        awaited?.doubt(self)
     }
 
     // Lent: each copy counts a dozen references up and down.

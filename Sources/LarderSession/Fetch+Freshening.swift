@@ -18,6 +18,7 @@ extension Fetch {
         var chosen: StoredObject?
         var own: StoredHead?
         var reason: PolicyReason?
+        var isChosenShared = false
         // What the 304 says of another variant than the request's holds for this request alone.
         let isSelected = { self.matching.contains($0) }
         var variant: StoredObject?
@@ -47,10 +48,11 @@ extension Fetch {
                 own = Validation.addingCookies(
                     of: head, to: object.head, configuration: self.policy)
                 chosen = object
+                isChosenShared = isShared
             }
         }
         guard let chosen else { return }
-        if reason != .requestAuthorization { self.dropDeselected(by: indices) }
+        if isChosenShared { self.dropDeselected(by: head, indices) }
         let copy = variant.flatMap { self.storeVariant($0, now: now) }
         self.settle(
             Filling.Stored(
@@ -60,14 +62,19 @@ extension Fetch {
         copy?()
     }
 
-    /// Removes what the request selects and a 304 did not: its validator was among those that were sent,
-    /// and the origin has named another response as the current one (RFC 9111 §4.3.4).
+    /// Removes what the request selects and a 304 did not, which names another entity tag: the origin has
+    /// said that another response is the current one (RFC 9111 §4.3.4).
     ///
     /// Left where it is it would be preferred again, never be current, and stand in as old content.
-    private func dropDeselected(by indices: [Int]) {
+    private func dropDeselected(by head: ResponseHead, _ indices: [Int]) {
+        guard let named = EntityTag(of: head.fields) else { return }
         for index in self.matching
         where !indices.contains(index) && self.order.stored.indices.contains(index) {
-            self.drop(self.order.stored[index].key, self.order.stored[index].id)
+            let object = self.order.stored[index]
+            guard self.isOfTarget(object), let tag = EntityTag(of: object.head.fields),
+                !tag.matchesWeakly(named)
+            else { continue }
+            self.drop(object.key, object.id)
         }
     }
 

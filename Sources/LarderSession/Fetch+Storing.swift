@@ -241,16 +241,18 @@ extension Fetch {
     private func outdated(
         by head: StoredHead, under key: CacheKey, among stored: [StoredObject]
     ) -> [StoredName] {
-        let target = self.order.request.uri.pathAndQuery
-        let beside = stored.filter { object in
-            object.key != key
-                // The answer to another query may be this one's no longer, but is still that one's.
-                && (!object.key.leavesOutSearch || object.head.pathAndQuery == target)
-        }
+        let beside = stored.filter { $0.key != key && self.isOfTarget($0) }
         if beside.isEmpty { return [] }
         return Variance.replaced(
             by: head, to: self.order.request, among: beside.map(\.head), configuration: self.policy
         ).map { StoredName(key: beside[$0].key, id: beside[$0].id) }
+    }
+
+    /// Whether a stored response is the answer to this very target: that to another query may be this one's
+    /// no longer, but is still that one's.
+    func isOfTarget(_ object: StoredObject) -> Bool {
+        !object.key.leavesOutSearch
+            || object.head.pathAndQuery == self.order.request.uri.pathAndQuery
     }
 
     /// Whose place a new response takes: those that its request would have selected, and where

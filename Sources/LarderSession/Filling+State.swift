@@ -9,6 +9,8 @@ extension Filling {
         let leads: Bool
         /// How he reads the body, once there is one for him.
         var reader: FillingReader?
+        /// He waits as long as it takes; else a while (`releaseJoined`).
+        var isPatient = true
         /// He sends nothing more: he waits, or has gone.
         var mayHaveGone = false
     }
@@ -43,12 +45,12 @@ extension Filling {
                 ? nil : .heldUp(self.control, at: written, hurries: sink)
         }
 
-        /// Those who wait for the head of another's fetch.
+        /// Those who wait for the head of another's fetch, and do not as long as it takes.
         mutating func takeJoined() -> [any FillingWaiter] {
             self.isWaitedFor = false
             guard self.outcome == nil, case .streaming = self.body.phase else { return [] }
-            let joined = self.waiters.filter { !$0.leads }.map(\.waiter)
-            self.waiters.removeAll { !$0.leads }
+            let joined = self.waiters.filter { !$0.isPatient }.map(\.waiter)
+            self.waiters.removeAll { !$0.isPatient }
             return joined
         }
 

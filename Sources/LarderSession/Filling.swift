@@ -33,13 +33,18 @@ final class Filling: Sendable {
 
     // MARK: Clients
 
-    /// - Parameter leads: the client's own request is the one that goes to the origin.
-    func join(_ waiter: any FillingWaiter, leads: Bool = false) -> Joined {
+    /// - Parameters:
+    ///   - leads: the client's own request is the one that goes to the origin.
+    ///   - isPatient: it waits as long as it takes; else until `releaseJoined`.
+    func join(
+        _ waiter: any FillingWaiter, leads: Bool = false, isPatient: Bool = true
+    ) -> Joined {
         self.state.withLock { state in
             switch state.outcome {
             case nil:
                 guard case .streaming = state.body.phase else { return .tooLate }
-                state.waiters.append(Waiting(waiter: waiter, leads: leads))
+                state.waiters.append(
+                    Waiting(waiter: waiter, leads: leads, isPatient: isPatient))
                 state.desertedAt = nil
                 return .waiting
             case .response(let response)?:

@@ -74,6 +74,9 @@ struct ConnectionQueue {
 
         func share(of client: Int) -> Int { self.shares[client] ?? 0 }
 
+        /// Whose it is; nil where it is nobody's, or not in.
+        func client(of id: UInt64) -> Int? { self.clients[id] ?? nil }
+
         mutating func insert(_ waiter: Waiter) {
             self.clients.update(waiter.client, for: waiter.id)
             guard let client = waiter.client else { return }
@@ -231,13 +234,17 @@ extension ConnectionQueue.Line {
     }
 
     /// Whether a client has as much as one may have where so many connections are free.
-    private func hasItsShare(_ client: Int?, of limit: Int, free: Int) -> Bool {
+    ///
+    /// - Parameter ending: so many of its own are not counted.
+    private func hasItsShare(
+        _ client: Int?, of limit: Int, free: Int, ending: Int = 0
+    ) -> Bool {
         // Of very few, all are for whoever comes.
         guard let client, limit >= ConnectionQueue.leastDivided else { return false }
         let share =
             self.running.share(of: client)
             + (self.known == .shared ? 0 : self.sharing.share(of: client))
-        return share / 3 >= free
+        return (share - ending) / 3 >= free
     }
 
     private func mayGo(_ waiter: ConnectionQueue.Waiter, _ limit: Int) -> Bool {
@@ -296,16 +303,32 @@ extension ConnectionQueue.Line {
         guard !self.offers.isEmpty, let next = self.waiting.last, !self.mayGo(next, limit) else {
             return nil
         }
-        let waiting = self.waiting
+        let line = self
         // One for each that waits; those that wait themselves are in the way of the others only.
         let place = self.offers.firstIndex { id in
-            let others = waiting.count - (waiting.contains { $0.id == id } ? 1 : 0)
-            return others > self.ending.count
+            let others = line.waiting.count - (line.waiting.contains { $0.id == id } ? 1 : 0)
+            return others > line.ending.count && line.endHelps(id, next, limit)
         }
         guard let place else { return nil }
         let id = self.offers.remove(at: place)
         self.ending.append(id)
         return id
+    }
+
+    /// Whether one that waits may go when another ends, or is nearer to that.
+    ///
+    /// Who waits for its client's share alone is helped by the end of one of that client's own.
+    private func endHelps(_ id: UInt64, _ next: ConnectionQueue.Waiter, _ limit: Int) -> Bool {
+        let free = self.free(of: limit)
+        if free > 0, !self.hasItsShare(next.client, of: limit, free: free) { return true }
+        let owner = self.running.client(of: id) ?? self.sharing.client(of: id)
+        return self.waiting.contains { waiter in
+            guard waiter.id != id else { return false }
+            let isOwn = owner != nil && owner == waiter.client
+            return (isOwn || free <= 0)
+                && !self.hasItsShare(
+                    waiter.client, of: limit, free: max(free, 0) + 1, ending: isOwn ? 1 : 0)
+        }
     }
 
     fileprivate mutating func stopWaiting(for id: UInt64, limit: Int) -> [UInt64] {
@@ -337,16 +360,23 @@ extension ConnectionQueue.Line {
 
     private mutating func admit(_ limit: Int) -> [UInt64] {
         var admitted: [UInt64] = []
+        // Whose share is used up.
+        var spent: [Int] = []
         var place = self.waiting.count
         while place > 0 {
             place -= 1
             let next = self.waiting[place]
+            if let client = next.client, self.known != .shared, spent.contains(client) { continue }
             if self.mayGo(next, limit) {
                 self.waiting.remove(at: place)
                 self.go(next)
                 admitted.append(next.id)
             } else if self.known != .shared, self.isFull(limit) {
                 break
+            } else if let client = next.client,
+                self.hasItsShare(client, of: limit, free: self.free(of: limit))
+            {
+                spent.append(client)
             }
         }
         return admitted

@@ -92,6 +92,10 @@ struct ValidRequest: Sendable, CustomTestStringConvertible {
             text: "GET https://u@h HTTP/1.1\nHost: u@h\n\n",
             target: .absolute(TargetURI(scheme: .https, host: "h", pathAndQuery: "/")),
             userInfo: "u", fields: ["Host: u@h"]),
+        ValidRequest(
+            text: "GET http://u:p@h:81/ HTTP/1.0\nHost: h\n\n",
+            target: .absolute(TargetURI(scheme: .http, host: "h", port: 81, pathAndQuery: "/")),
+            version: .http10, userInfo: "u:p", fields: ["Host: h"]),
     ]
 }
 
@@ -142,6 +146,7 @@ struct RequestHeadParserTests {
             ("CONNECT h:443 HTTP/1.1", "p:3128", nil),
             ("CONNECT h:443 HTTP/1.1", "p:3129", .hostMismatch),
             ("GET http://h/ HTTP/1.1", "p", .hostMismatch),
+            ("CONNECT h:443 HTTP/1.1", "p", .hostMismatch),
             ("GET http://h/ HTTP/1.1", "p!:3128", .badHost),
         ] as [(String, String, HeadError.Reason?)])
     func ownHost(_ line: String, _ host: String, _ rule: HeadError.Reason?) {

@@ -60,6 +60,23 @@ struct OtherVariantTests {
         #expect(bench.session.store.statistics().memory.objects == 1)
     }
 
+    @Test("leaves what was stored for another query, and what bears the tag that it names")
+    func notDeselected() {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.set("ETag", "\"n\"")
+        fields.append("No-Vary-Search", "params=(\"u\")")
+        bench.perform("/p?u=1")
+        bench.upstream.fetches[0].answer(200, bench.fresh, "exact")
+        bench.perform("/p?u=2")
+        bench.upstream.fetches[1].answer(200, fields, "all")
+        bench.perform("/p?u=1", ["Cache-Control": "no-cache"])
+        bench.upstream.fetches[2].answer(304, ["ETag": "\"a\""])
+        #expect(bench.perform("/p?u=3").client.wholeBody == "all")
+        #expect(bench.perform("/p?u=1").client.wholeBody == "exact")
+        #expect(bench.upstream.fetches.count == 3)
+    }
+
     @Test("leaves what the request selected where the answer is for its login alone (§3.5)")
     func deselectedForOne() {
         let bench = Bench()

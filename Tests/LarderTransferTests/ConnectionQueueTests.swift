@@ -312,6 +312,31 @@ struct ConnectionQueueTests {
         }
     }
 
+    @Test("nobody ends for one that waits for its client's share alone, but one of its own")
+    func sharesAndOffers() {
+        var queue = ConnectionQueue(limit: 8)
+        for id in 1...6 as ClosedRange<UInt64> {
+            _ = queue.enter(id, for: self.one, priority: 0, client: 1)
+        }
+        _ = queue.enter(7, for: self.one, priority: 0, client: 2)
+        let isIn = queue.enter(8, for: self.one, priority: 0, client: 1)
+        #expect(!isIn)
+        queue.offerEnd(of: 7, for: self.one)
+        var offer = queue.takeOffer(for: self.one)
+        #expect(offer == nil, "a connection is free")
+        queue.offerEnd(of: 6, for: self.one)
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == 6)
+        let next = queue.leave(6, for: self.one)
+        #expect(next == [8])
+        _ = queue.enter(9, for: self.one, priority: 0, client: 3)
+        offer = queue.takeOffer(for: self.one)
+        #expect(offer == nil)
+        let waits = !queue.enter(10, for: self.one, priority: 0, client: 3)
+        offer = queue.takeOffer(for: self.one)
+        #expect(waits && offer == 7, "all are taken")
+    }
+
     @Test("those that share a connection count for nobody's share")
     func sharesOfShared() {
         var queue = ConnectionQueue(limit: 8)
