@@ -3,6 +3,14 @@ package enum PercentCoding {
     /// Text without its percent-encoding; nil where that is broken, or what comes out is no UTF-8 or would
     /// hold a control character, which could end a line of what it is put into.
     package static func decoded(_ text: Substring) -> String? {
+        guard let bytes = self.octets(text), bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            return nil
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// What percent-encoded text stands for; nil where the encoding is broken.
+    package static func octets(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
@@ -15,7 +23,6 @@ package enum PercentCoding {
             else { return nil }
             bytes.append(high << 4 | low)
         }
-        guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
-        return String(validating: bytes, as: UTF8.self)
+        return bytes
     }
 }

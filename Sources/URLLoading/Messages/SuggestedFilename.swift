@@ -67,19 +67,7 @@ enum SuggestedFilename {
     /// An extended value (RFC 8187 §3.2): `UTF-8'en'%e2%82%ac`; nil where it breaks the rules.
     private static func extended(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3 else { return nil }
-        var bytes: [UInt8] = []
-        var rest = Array(parts[2].utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap(ASCII.hexDigit),
-                let low = rest.popFirst().flatMap(ASCII.hexDigit)
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
+        guard parts.count == 3, let bytes = PercentCoding.octets(parts[2]) else { return nil }
         switch parts[0].lowercased() {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
         case "iso-8859-1":
