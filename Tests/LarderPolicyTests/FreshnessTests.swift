@@ -127,7 +127,7 @@ struct LifetimeTests {
             Case("CDN-Cache-Control: | Cache-Control: max-age=60", by: cdn, 60, .maxAge),
             Case("CDN-Cache-Control: public | Expires: @10", by: cdn, 0, .none),
             Case("CDN-Cache-Control: public | Last-Modified: @-1000", by: cdn, 100, .heuristic),
-            Case("CDN-Cache-Control: max-age=x | Cache-Control: max-age=60", by: cdn, 0, .none),
+            Case("CDN-Cache-Control: max-age=x | Cache-Control: max-age=60", by: cdn, 0, .maxAge),
         ]
     }()
 

@@ -80,7 +80,10 @@ struct StorabilityTests {
         .map { Case("Last-Modified: @-1000", status: $0, .statusNeedsExplicit) }
         + [
             Case("Last-Modified: @-1000 | Cache-Control: public", status: 599, nil),
-            Case("Last-Modified: @-1000 | Cache-Control: private", status: 599, by: .private, nil),
+            Case("Last-Modified: @-1000 | Cache-Control: private", status: 499, by: .private, nil),
+            Case(
+                "Last-Modified: @-1000 | Cache-Control: private", status: 599, by: .private,
+                .failureNotFresh),
             Case("Expires: @60", status: 302, nil),
             Case("Cache-Control: s-maxage=60", status: 302, nil),
             Case("Cache-Control: s-maxage=60", status: 302, by: .private, .statusNeedsExplicit),
