@@ -34,7 +34,9 @@ final class SoakDriver: Sendable {
     /// What a proxy may take of its own, in KiB: heads, bodies on their way, an allocator's slack.
     private static let memoryBound = 256 << 10
     private static let threadBound = 64
-    private var descriptorBound: Int { 100 + 4 * self.options.clients }
+    /// Of connections to the origin those of one client, which all of them are here (three quarters of 96):
+    /// fetches go on that their clients have left.
+    private var descriptorBound: Int { 72 + 44 + 4 * self.options.clients + 8 }
 
     init(_ options: Soak.Options) throws {
         self.soak = try Soak(options)
