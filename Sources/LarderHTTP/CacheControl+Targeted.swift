@@ -41,22 +41,13 @@ extension CacheControl {
             } else {
                 self.isPrivate = !isOff
             }
-        case .maxAge: self.maxAge = self.lifetime(value)
-        case .sMaxage: self.sMaxage = self.lifetime(value)
+        // Invalid ones count as none at all (RFC 9111 §4.2.1): a heuristic may not stand in their place.
+        case .maxAge: self.limitLifetime(\.maxAge, Self.seconds(value))
+        case .sMaxage: self.limitLifetime(\.sMaxage, Self.seconds(value))
         case .staleWhileRevalidate: self.staleWhileRevalidate = Self.seconds(value)
         case .staleIfError: self.staleIfError = Self.seconds(value)
         case .onlyIfCached, .maxStale, .minFresh: break  // Directives of requests.
         }
-    }
-
-    /// What is no number of seconds counts as none at all, as in `Cache-Control` (RFC 9111 §4.2.1): the
-    /// targeted field stands in its place, and a heuristic may not.
-    private mutating func lifetime(_ value: StructuredField.Member) -> Duration {
-        guard let seconds = Self.seconds(value) else {
-            self.hasInvalidLifetime = true
-            return .zero
-        }
-        return seconds
     }
 
     private static func seconds(_ value: StructuredField.Member) -> Duration? {

@@ -262,7 +262,7 @@ package struct CacheControl: Sendable, Equatable {
         }
     }
 
-    private mutating func limitLifetime(
+    mutating func limitLifetime(
         _ limit: WritableKeyPath<Self, Duration?>, _ seconds: Duration?
     ) {
         if seconds == nil { self.hasInvalidLifetime = true }

@@ -9,6 +9,17 @@ package enum PercentCoding {
         return String(validating: bytes, as: UTF8.self)
     }
 
+    /// The user and the password of user information (RFC 3986 §3.2.1); without a colon the latter is empty.
+    ///
+    /// nil where either is none, as `decoded` has it.
+    package static func login(_ userInfo: String) -> (user: String, password: String)? {
+        let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let user = self.decoded(parts.first ?? ""),
+            let password = self.decoded(parts.dropFirst().first ?? "")
+        else { return nil }
+        return (user, password)
+    }
+
     /// What percent-encoded text stands for; nil where the encoding is broken.
     package static func octets(_ text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []

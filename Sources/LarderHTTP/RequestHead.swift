@@ -60,8 +60,8 @@ extension RequestTarget {
     ///   - isOwnPort: whether the proxy listens on that port.
     ///   - hadUserInfo: the target had user information; some clients repeat it here.
     func checkHost(
-        in fields: Fields, _ version: HTTPVersion, isOwnPort: ((UInt16) -> Bool)? = nil,
-        hadUserInfo: Bool = false
+        in fields: Fields, _ version: HTTPVersion, isOwnPort: (UInt16) -> Bool,
+        hadUserInfo: Bool
     ) throws(HeadError) {
         var only: Fields.Line?
         for line in fields.lines where line.known == .host {
@@ -85,9 +85,9 @@ extension RequestTarget {
             let port = try Authority.port(value.extracting(place))
             let presented = port ?? uri.scheme.defaultPort
             // Where there was a login, lynx leaves out the port.
-            guard
-                presented == uri.port || port.map({ isOwnPort?($0) == true }) ?? hadUserInfo
-            else { throw Self.hostMismatch }
+            guard presented == uri.port || port.map(isOwnPort) ?? hadUserInfo else {
+                throw Self.hostMismatch
+            }
             return
         }
         let host = try Authority(parsing: value)
@@ -100,9 +100,7 @@ extension RequestTarget {
             case .origin, .asterisk:
                 true
             }
-        guard agrees || host.port.map({ isOwnPort?($0) == true }) == true else {
-            throw Self.hostMismatch
-        }
+        guard agrees || host.port.map(isOwnPort) == true else { throw Self.hostMismatch }
     }
 
     private static var hostMismatch: HeadError {

@@ -13,7 +13,7 @@ package import NIOCore
 /// arrives. A head costs one copy of its field block.
 package struct RequestHeadParser: Sendable {
     private let limits: HeadLimits
-    private let isOwnPort: (@Sendable (UInt16) -> Bool)?
+    private let isOwnPort: @Sendable (UInt16) -> Bool
     private var scanner = HeadScanner()
     private var requestLine: RequestLine?
     private var section: FieldSectionParser
@@ -25,7 +25,8 @@ package struct RequestHeadParser: Sendable {
     /// - Parameter isOwnPort: whether a `Host` with that port may name the proxy itself, in place of the
     ///   target's authority.
     package init(
-        limits: HeadLimits = HeadLimits(), isOwnPort: (@Sendable (UInt16) -> Bool)? = nil
+        limits: HeadLimits = HeadLimits(),
+        isOwnPort: @escaping @Sendable (UInt16) -> Bool = { _ in false }
     ) {
         self.limits = limits.bounded
         self.isOwnPort = isOwnPort
@@ -92,26 +93,26 @@ package struct RequestHeadParser: Sendable {
                 start: self.scanner.lineStart, limit: self.limits.head,
                 fieldCount: self.limits.fieldCount)
         }
-        let (target, userInfo) = requestLine.target.splitUserInfo
         do throws(HeadError) {
             guard let fields = try self.section.parse(bytes, scanner: &self.scanner) else {
                 // Kept only now: nearly every head is whole when it is first seen.
                 self.requestLine = requestLine
                 return nil
             }
-            try target.checkHost(
+            try requestLine.target.checkHost(
                 in: fields, requestLine.version, isOwnPort: self.isOwnPort,
-                hadUserInfo: userInfo != nil)
+                hadUserInfo: requestLine.userInfo != nil)
             let bodyLength = try MessageFraming.requestBody(
                 fields, requestLine.version, of: requestLine.method)
             var head = RequestHead(
-                method: requestLine.method, target: target, version: requestLine.version,
-                fields: fields, bodyLength: bodyLength)
-            if let userInfo { head.userInfo = userInfo }
+                method: requestLine.method, target: requestLine.target,
+                version: requestLine.version, fields: fields, bodyLength: bodyLength)
+            head.userInfo = requestLine.userInfo
             return head
         } catch {
             self.refused = RequestHead(
-                method: requestLine.method, target: target, version: requestLine.version)
+                method: requestLine.method, target: requestLine.target,
+                version: requestLine.version)
             throw error
         }
     }

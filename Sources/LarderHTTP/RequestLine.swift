@@ -5,6 +5,8 @@
 struct RequestLine: Sendable {
     let method: Method
     let target: RequestTarget
+    /// What an http or https target had before its host (`RequestHead.userInfo`).
+    let userInfo: String?
     let version: HTTPVersion
 
     init(parsing line: Span<UInt8>) throws(HeadError) {
@@ -28,8 +30,9 @@ struct RequestLine: Sendable {
         let method = Method(token: line.extracting(0..<methodEnd))
         self.method = method
         self.version = version
-        self.target = try RequestTarget(
+        let target = try RequestTarget(
             parsing: line.extracting(targetStart..<targetEnd), for: method)
+        (self.target, self.userInfo) = target.splitUserInfo
     }
 
     private static func version(

@@ -252,11 +252,12 @@ package enum Storability {
         if !configuration.ignored.contains(.vary), Variance.variesByAny(response, to: request) {
             return .varyAny
         }
-        if response.status.isServerError,
-            !self.freshness(of: response, to: request, now, configuration).isFresh
-        {
-            return .failureNotFresh
-        }
+        lazy var freshness = Freshness.of(
+            StoredHead(
+                storing: response, to: request, requestTime: now, responseTime: now,
+                configuration: configuration),
+            at: now, configuration: configuration)
+        if response.status.isServerError, !freshness.isFresh { return .failureNotFresh }
         let isKept = configuration.storesUnusable && response.status.isSuccessful
         if isKept || Validation.hasValidator(response.fields), request.uri.scheme != .ftp {
             return nil
@@ -264,7 +265,6 @@ package enum Storability {
         guard !directives.control.demandsValidation(of: response.fields) else {
             return .noFreshnessNoValidator
         }
-        let freshness = self.freshness(of: response, to: request, now, configuration)
         if freshness.isFresh { return nil }
         guard StaleUse.forbidden(directives.control, configuration) == nil,
             freshness.source != .none
@@ -274,16 +274,6 @@ package enum Storability {
         let mayServeStale = StaleOnError.window(directives.control, CacheControl(), configuration)
         let window = max(directives.control.staleWhileRevalidate ?? .zero, mayServeStale)
         return window > freshness.staleness ? nil : .noFreshnessNoValidator
-    }
-
-    private static func freshness(
-        of response: ResponseHead, to request: Request, _ now: Timestamp,
-        _ configuration: PolicyConfiguration
-    ) -> Freshness {
-        let head = StoredHead(
-            storing: response, to: request, requestTime: now, responseTime: now,
-            configuration: configuration)
-        return Freshness.of(head, at: now, configuration: configuration)
     }
 }
 

@@ -11,12 +11,9 @@ extension RequestHead {
         guard let userInfo = self.userInfo else { return }
         self.userInfo = nil
         if self.fields.has(.authorization) { return }
-        let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let user = PercentCoding.decoded(parts[0]),
-            let password = PercentCoding.decoded(parts.count > 1 ? parts[1] : "")
-        else { throw Self.badLogin }
+        guard let login = PercentCoding.login(userInfo) else { throw Self.badLogin }
         let credential = Credential(
-            user: user, password: Secret(password), persistence: .none)
+            user: login.user, password: Secret(login.password), persistence: .none)
         do throws(CredentialFault) {
             self.fields.append("Authorization", try Basic.fieldValue(for: credential))
         } catch {

@@ -157,8 +157,10 @@ extension ClientExchange {
     }
 
     func join(_ filling: Filling, or objects: [StoredObject], _ validating: Int?) {
-        guard self.state.withLock({ $0.machine.waits(for: filling) }) else { return }
-        let (hasWaited, mayHaveGone) = self.state.withLock { ($0.hasWaited, $0.mayHaveGone) }
+        let (waits, hasWaited, mayHaveGone) = self.state.withLock {
+            ($0.machine.waits(for: filling), $0.hasWaited, $0.mayHaveGone)
+        }
+        guard waits else { return }
         let isPatient = hasWaited || filling.part != nil
         switch filling.join(self, isPatient: isPatient) {
         case .waiting:

@@ -100,10 +100,13 @@ extension Fetch {
             head, for: self.order.request, partition: self.session.partition,
             lookedUp: self.order.key, configuration: self.policy)
         let ids = self.replaced(by: head, under: key, among: stored)
-        self.state.withLock { $0.outdated = self.outdated(by: head, under: key, among: stored) }
+        let outdated = self.outdated(by: head, under: key, among: stored)
         // Held until the new one has come, they would take room that it needs.
         for object in stored where ids.contains(object.id) { object.body.letGo() }
-        let removals = self.state.withLock { $0.removals }
+        let removals = self.state.withLock { state in
+            state.outdated = outdated
+            return state.removals
+        }
         let storing = Storing(
             head, for: key, range: head.extent?.ranges.first, length: length, from: self.filling)
         guard let gate = self.order.gate else {

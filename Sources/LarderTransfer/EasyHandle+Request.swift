@@ -273,15 +273,12 @@ extension EasyHandle {
         self.set(CURLOPT_FILETIME, request.transfer.asksFTPDate)
         if request.method == .head { self.set(CURLOPT_NOBODY, true) }
         guard let userInfo = uri.userInfo else { return }  // libcurl logs in as anonymous.
-        let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let user = PercentCoding.decoded(parts.first ?? ""),
-            let password = PercentCoding.decoded(parts.dropFirst().first ?? "")
-        else {
+        guard let login = PercentCoding.login(userInfo) else {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, cause: .badURL,
                 detail: "user information that is no text")
         }
-        self.set(CURLOPT_USERNAME, user)
-        self.set(CURLOPT_PASSWORD, password)
+        self.set(CURLOPT_USERNAME, login.user)
+        self.set(CURLOPT_PASSWORD, login.password)
     }
 }
