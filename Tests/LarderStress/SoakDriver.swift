@@ -34,9 +34,8 @@ final class SoakDriver: Sendable {
     /// What a proxy may take of its own, in KiB: heads, bodies on their way, an allocator's slack.
     private static let memoryBound = 256 << 10
     private static let threadBound = 64
-    /// Of connections to the origin those of one client, which all of them are here (three quarters of 96):
-    /// fetches go on that their clients have left.
-    private var descriptorBound: Int { 72 + 44 + 4 * self.options.clients + 8 }
+    /// Of these 100 are connections to the origin, idle ones included: 96 and libcurl's 4 above them.
+    private var descriptorBound: Int { 100 + 32 + 4 * self.options.clients }
 
     init(_ options: Soak.Options) throws {
         self.soak = try Soak(options)
