@@ -6,15 +6,15 @@ import LarderHTTP
 struct CurlEnd {
     var code: CURLcode
     /// `errno` of the last failed connect (CURLINFO_OS_ERRNO).
-    var systemError: Int32
+    var systemError: Int32 = 0
     /// libcurl's sentence, perhaps empty.
     var detail: String
     /// The status of the last answer to a CONNECT, 0 without one (CURLINFO_HTTP_CONNECTCODE).
-    var connectStatus: Int
+    var connectStatus = 0
     /// By which kinds of login the parent lets in (CURLINFO_PROXYAUTH_AVAIL).
     var parentSchemes = 0
     /// What went wrong with SOCKS (CURLINFO_PROXY_ERROR).
-    var proxyError: CURLproxycode
+    var proxyError: CURLproxycode = CURLPX_OK
     /// The certificate of an https parent was not to be trusted.
     var distrustsParent: Bool
     /// What OpenSSL found wrong with the origin's certificate (CURLINFO_SSL_VERIFYRESULT).
@@ -23,16 +23,9 @@ struct CurlEnd {
     var hasIdentity = false
 
     /// - Parameter code: nothing is wrong unless it says so.
-    init(
-        code: CURLcode = CURLE_OK, systemError: Int32 = 0, detail: String = "",
-        connectStatus: Int = 0, proxyError: CURLproxycode = CURLPX_OK,
-        distrustsParent: Bool = false
-    ) {
+    init(code: CURLcode = CURLE_OK, detail: String = "", distrustsParent: Bool = false) {
         self.code = code
-        self.systemError = systemError
         self.detail = detail
-        self.connectStatus = connectStatus
-        self.proxyError = proxyError
         self.distrustsParent = distrustsParent
     }
 

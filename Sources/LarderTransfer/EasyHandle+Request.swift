@@ -88,16 +88,14 @@ extension EasyHandle {
         } else if transfer.isFTP {
             try self.setFTP(request)
         } else {
-            try self.setExchange(transfer, isPlain: profile != nil, configuration)
+            try self.setExchange(transfer, isPlain: profile != nil)
         }
         self.setOptions(transfer)
     }
 
-    private func setExchange(
-        _ transfer: Transfer, isPlain: Bool, _ configuration: TransferConfiguration
-    ) throws(UpstreamFailure) {
+    private func setExchange(_ transfer: Transfer, isPlain: Bool) throws(UpstreamFailure) {
         let request = transfer.request
-        self.setHTTP(transfer, configuration)
+        self.setHTTP(transfer)
         self.setDecoding(request)
         if transfer.options.priority != 0.5 {
             self.set(CURLOPT_STREAM_WEIGHT, Self.weight(of: transfer.options.priority))
@@ -137,7 +135,7 @@ extension EasyHandle {
         self.set(CURLOPT_DNS_CACHE_TIMEOUT, Int(clamping: configuration.nameLifetime.inSeconds))
     }
 
-    private func setHTTP(_ transfer: Transfer, _ configuration: TransferConfiguration) {
+    private func setHTTP(_ transfer: Transfer) {
         let (request, way) = (transfer.request, transfer.way)
         let uri = request.uri
         self.set(CURLOPT_PROTOCOLS_STR, way.isRelay ? "http" : uri.scheme.rawValue)

@@ -51,16 +51,14 @@ package import LarderHTTP
     /// Throws where OpenSSL refuses what is needed.
     ///
     /// - Parameter host: as in `TargetURI`: what the certificate must be for.
-    package init(
-        host: String, port: UInt16, versions: TLSVersions, certificateFile: String? = nil
-    ) throws(TransferError) {
+    package init(host: String, port: UInt16, versions: TLSVersions) throws(TransferError) {
         self.host = host
         self.port = port
         CurlLibrary.prepare()
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
             throw Self.refusal("SSL_CTX_new")
         }
-        guard let ssl = unsafe Self.prepare(context, versions, certificateFile) else {
+        guard let ssl = unsafe Self.prepare(context, versions) else {
             unsafe SSL_CTX_free(context)
             throw Self.refusal("SSL_new")
         }
@@ -100,17 +98,13 @@ package import LarderHTTP
     }
 
     private static func prepare(
-        _ context: OpaquePointer, _ versions: TLSVersions, _ certificateFile: String?
+        _ context: OpaquePointer, _ versions: TLSVersions
     ) -> OpaquePointer? {
         guard
             unsafe copenssl_set_versions(
-                context, versions.minimum.number, versions.maximum?.number ?? 0) == 1
+                context, versions.minimum.number, versions.maximum?.number ?? 0) == 1,
+            unsafe SSL_CTX_set_default_verify_paths(context) == 1
         else { return nil }
-        if let certificateFile {
-            guard unsafe SSL_CTX_load_verify_file(context, certificateFile) == 1 else { return nil }
-        } else {
-            guard unsafe SSL_CTX_set_default_verify_paths(context) == 1 else { return nil }
-        }
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         return unsafe SSL_new(context)
     }
