@@ -37,7 +37,7 @@ extension DiskWriter {
             }
             attempt.hasStored = true
         case .abandon(let sink, let reason):
-            try self.discardPending(sink.id, &attempt, transaction)
+            try self.discardPending(sink.id, transaction)
             attempt.effects.append(.ended(sink, .abandoned(reason)))
         case .update(let key, let head, let written):
             if let written { attempt.effects.append(.reached(written)) }
@@ -77,7 +77,7 @@ extension DiskWriter {
         // A segment's own pages, and a leaf for what names it.
         let pages = attempt.writtenPages &+ UInt64(bytes / Segment.pageSize) + 2
         guard self.pages &+ pages <= self.core.marks.fullPages else {
-            if !sink.isAddition { try self.discardPending(sink.id, &attempt, transaction) }
+            if !sink.isAddition { try self.discardPending(sink.id, transaction) }
             attempt.leave(sink, .noSpace)
             attempt.refused += 1
             return false
@@ -121,7 +121,7 @@ extension DiskWriter {
             // What is whole has no bound that its sink did not keep.
             extent = draft.isWhole ? nil : try self.extent(of: sink, draft)
         } catch {
-            try self.discardPending(sink.id, &attempt, transaction)
+            try self.discardPending(sink.id, transaction)
             return attempt.leave(sink, error)
         }
         if sink.key.leavesOutSearch {

@@ -146,7 +146,7 @@ extension DiskWriter {
                 try self.remove(entry, &attempt, transaction)
             }
         }
-        for id in part.garbage { try self.discardPending(id, &attempt, transaction) }
+        for id in part.garbage { try self.discardPending(id, transaction) }
         attempt.removals = part
         attempt.groups = self.core.groups.unwritten
         try self.core.schema.writeGroups(attempt.groups, transaction)

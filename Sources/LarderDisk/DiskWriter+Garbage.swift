@@ -76,7 +76,7 @@ extension DiskWriter {
 
     /// What was written for a sink that came to nothing becomes garbage.
     func discardPending(
-        _ id: ObjectID, _ attempt: inout Attempt, _ transaction: borrowing WriteTransaction
+        _ id: ObjectID, _ transaction: borrowing WriteTransaction
     ) throws(LMDBError) {
         let key = NumberKey.bytes(id.rawValue)
         if try transaction.delete(self.core.schema.pending, key.span) {

@@ -17,12 +17,12 @@ extension DiskWriter {
         while self.owesRecovery {
             do throws(LMDBError) {
                 let (attempt, isMore) = try self.attempt {
-                    (attempt, transaction) throws(LMDBError) in
+                    (_, transaction) throws(LMDBError) in
                     // By the time that it succeeds others may be on their way.
                     let wanted = Set(self.core.openSinks().map(\.id))
                     let ids = try self.ids(in: self.core.schema.pending, transaction)
                     let left = ids.filter { !wanted.contains($0) }
-                    for id in left { try self.discardPending(id, &attempt, transaction) }
+                    for id in left { try self.discardPending(id, transaction) }
                     return ids.count == Self.stepSize && !left.isEmpty
                 }
                 self.takeOver(attempt)
