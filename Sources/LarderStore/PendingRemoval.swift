@@ -5,14 +5,11 @@ import Synchronization
 /// Atomic, so that parts of the store may count in it while they are locked.
 final class PendingRemoval: Sendable {
     private let waiting = Atomic<Int>(1)
-    private let count: Atomic<Int>
+    private let count = Atomic<Int>(0)
     private let completion: @Sendable (Int) -> Void
 
     /// Waits for one `settle`, and for one more at each `expectOneMore`.
-    ///
-    /// - Parameter removed: how many are gone already.
-    init(removed: Int = 0, _ completion: @escaping @Sendable (Int) -> Void) {
-        self.count = Atomic(removed)
+    init(_ completion: @escaping @Sendable (Int) -> Void) {
         self.completion = completion
     }
 
