@@ -122,7 +122,7 @@ package enum Storability {
             response.fields, directives.control, answersCredentials: request.bearsCredentials,
             setsCookies: response.setsCookies, configuration)
         if let reason { return reason }
-        guard self.isCacheable(request, response, directives, configuration) else {
+        guard self.isCacheable(response, directives, configuration) else {
             return .statusNeedsExplicit
         }
         return nil
@@ -171,7 +171,7 @@ package enum Storability {
 
     /// The last requirement of §3: something says that the response is for caches.
     private static func isCacheable(
-        _ request: Request, _ response: ResponseHead, _ directives: ResponseDirectives,
+        _ response: ResponseHead, _ directives: ResponseDirectives,
         _ configuration: PolicyConfiguration
     ) -> Bool {
         let control = directives.control

@@ -49,7 +49,7 @@ enum StoredFields {
         let withholdsCookies = configuration.ignored.contains(.setCookie)
         let withheld = configuration.kind == .shared ? control.privateFields : []
         return Fields(keeping: fields, spareBytes: Self.dateLength) { line in
-            if self.isExcluded(line, of: fields) { return false }
+            if self.isExcluded(line) { return false }
             if named.contain(line, of: fields) { return false }
             if withheld.contains(where: { fields.matches(line, $0) }) { return false }
             return !withholdsCookies || line.known != .setCookie
@@ -91,7 +91,7 @@ enum StoredFields {
 
     /// Fields that are never stored, whatever `Connection` says (RFC 9111 §3.1, RFC 9110 §7.6.1);
     /// `Warning` is obsolete (RFC 9111 §5.5).
-    static func isExcluded(_ line: Fields.Line, of fields: Fields) -> Bool {
+    static func isExcluded(_ line: Fields.Line) -> Bool {
         HopByHop.isConnectionField(line.known) || line.known == .warning
     }
 }

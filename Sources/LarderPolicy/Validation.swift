@@ -170,7 +170,7 @@ package enum Validation {
         let names = StoredFields.withheld(freshened.fields, configuration: configuration)
         let news = notModified.fields
         let lines = news.lines.filter { line in
-            self.mayUpdate(line.known) && !StoredFields.isExcluded(line, of: news)
+            self.mayUpdate(line.known) && !StoredFields.isExcluded(line)
                 && names.contains { news.matches(line, $0) }
         }
         guard !lines.isEmpty else { return nil }
