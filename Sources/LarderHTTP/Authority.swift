@@ -10,11 +10,6 @@ package struct Authority: Hashable, Sendable {
     /// Nil where it is absent or empty.
     package let port: UInt16?
 
-    package init(host: String, port: UInt16?) {
-        self.host = host
-        self.port = port
-    }
-
     /// Reads `host`, `host:` or `host:port`.
     package init(parsing bytes: Span<UInt8>) throws(HeadError) {
         let hostEnd: Int

@@ -135,15 +135,12 @@ extension Fields {
     ///
     /// Folded lines are joined, as in a head. The status of an error is 502.
     package init(
-        parsing block: Span<UInt8>, limits: HeadLimits = HeadLimits(),
-        lenientLineEnds: Bool = false
+        parsing block: Span<UInt8>, limits: HeadLimits = HeadLimits()
     ) throws(HeadError) {
         var bytes = Array("HTTP/1.1 200\r\n".utf8)
         bytes += block.copy(0..<block.count)
         bytes += [ASCII.cr, ASCII.lf]
-        self = try ResponseHeadParser.parse(
-            block: bytes.span, limits: limits, lenientLineEnds: lenientLineEnds
-        ).fields
+        self = try ResponseHeadParser.parse(block: bytes.span, limits: limits).fields
     }
 }
 
