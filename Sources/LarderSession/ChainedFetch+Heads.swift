@@ -168,7 +168,7 @@ extension ChainedFetch {
 
     /// What a 401 leads to: an answer, once, or nothing.
     private func challenged(by head: ResponseHead, _ course: ChainCourse) -> Next {
-        let plan = self.chain.plan(self.request, self.sealed, course)
+        let plan = self.chain.plan(self.sealed, course)
         switch plan {
         case .clients, .none, .refuses: return .nothing
         case .injects:

@@ -196,8 +196,7 @@ final class ClientExchange: Exchange {
             if !freshness.isFresh { self.session.live.staleHits.add() }
             self.session.live.hits.add()
             let ground =
-                isWhole || stale != nil
-                ? nil : self.standing(on: objects, index, freshness, now: now)
+                isWhole || stale != nil ? nil : self.standing(on: objects, index, freshness)
             self.serve(
                 objects[index], status: status, because: verdict.reason, now: now, on: ground)
             if revalidates {

@@ -207,7 +207,7 @@ extension RequestChain {
     }
 
     /// The plan for the present target.
-    func plan(_ handed: Request, _ sealed: SealedFields, _ course: ChainCourse) -> CredentialPlan {
+    func plan(_ sealed: SealedFields, _ course: ChainCourse) -> CredentialPlan {
         self.conduct.rules.plan(
             for: course.uri, course.method,
             hasOwn: sealed.client.contains(FieldName(.authorization)), hasLeft: course.hasLeft,
@@ -218,7 +218,7 @@ extension RequestChain {
         _ step: inout ChainStep, _ sealed: SealedFields, _ course: ChainCourse,
         answer: SentCredential?
     ) {
-        let plan = self.plan(step.request, sealed, course)
+        let plan = self.plan(sealed, course)
         switch plan {
         case .clients: break
         case .none(let placeholder, let act):

@@ -46,13 +46,10 @@ package struct ChallengedRequest: Sendable {
     /// The credential that a rule has for it; nil: the one that is kept for the space.
     package var named: NamedCredential?
 
-    package init(
-        method: Method, uri: TargetURI, content: [UInt8]? = nil, named: NamedCredential? = nil
-    ) {
+    package init(method: Method, uri: TargetURI, content: [UInt8]? = nil) {
         self.method = method
         self.uri = uri
         self.content = content
-        self.named = named
     }
 
     var target: DigestSession.Target {

@@ -76,7 +76,7 @@ extension ClientExchange {
     ///
     /// - Parameter objects: all that was found under the key.
     func standing(
-        on objects: [StoredObject], _ index: Int, _ freshness: Freshness, now: Timestamp
+        on objects: [StoredObject], _ index: Int, _ freshness: Freshness
     ) -> StandingGround? {
         guard self.keepsStanding, freshness.isFresh, self.body == nil,
             !self.configuration.showsCacheKey,

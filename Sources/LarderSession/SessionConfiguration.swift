@@ -35,7 +35,7 @@ package struct SessionConfiguration: Sendable {
     /// found out on the way) and its response is being stored.
     package var finishAfterClientLeft: ByteCount
     /// How long the store may hold up a transfer without any progress before the storing is given up.
-    package var storePatience: Duration
+    package var storePatience = Duration.seconds(1)
     /// How long a client may take nothing of a response while others that share it wait for it: then it
     /// loses the rest.
     ///
@@ -44,7 +44,7 @@ package struct SessionConfiguration: Sendable {
     /// hides it, at 20 KB/s for more than a minute.
     package var clientPatience = Duration.seconds(120)
     /// How long a key whose response could not be shared is fetched by each client on its own.
-    package var uncollapsedTime: Duration
+    package var uncollapsedTime = Duration.seconds(30)
     /// How long nothing is validated in the background for a key after that has failed.
     package var validationPause = Duration.seconds(5)
     /// How long a request waits for the head that another one's fetch is to bring: then one of those who
@@ -68,8 +68,7 @@ package struct SessionConfiguration: Sendable {
         name: String = "default", cacheName: String = "larder",
         policy: PolicyConfiguration = PolicyConfiguration(),
         cachePolicy: RequestCachePolicy = .useProtocol, window: ByteCount = .mebibytes(2),
-        finishAfterClientLeft: ByteCount = .mebibytes(16), storePatience: Duration = .seconds(1),
-        uncollapsedTime: Duration = .seconds(30), showsCacheKey: Bool = false,
+        finishAfterClientLeft: ByteCount = .mebibytes(16), showsCacheKey: Bool = false,
         remembersExchanges: Int = 2048
     ) {
         self.name = name
@@ -78,8 +77,6 @@ package struct SessionConfiguration: Sendable {
         self.cachePolicy = cachePolicy
         self.window = window
         self.finishAfterClientLeft = finishAfterClientLeft
-        self.storePatience = storePatience
-        self.uncollapsedTime = uncollapsedTime
         self.showsCacheKey = showsCacheKey
         self.remembersExchanges = remembersExchanges
     }

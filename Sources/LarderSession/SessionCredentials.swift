@@ -29,7 +29,6 @@ package final class SessionCredentials: Sendable {
     let storage: (any CredentialStorage)?
     let report: @Sendable (CredentialStorageError) -> Void
     private let hasher: any DigestHasher
-    private let schemes: [AuthenticationScheme]
     private let nonce: @Sendable () -> [UInt8]
     /// Asked once an exchange, thus without the lock.
     let holdsAny: Atomic<Bool>
@@ -39,13 +38,11 @@ package final class SessionCredentials: Sendable {
     ///   - storage: nil for an ephemeral session.
     ///   - common: where rules find the credentials that this has not: those of the whole session,
     ///     for a principal. Challenges that no rule speaks of are answered from `store` alone.
-    ///   - schemes: those that can be answered, strongest first.
     ///   - nonce: unpredictable text for Digest, visible ASCII without quotes, another each time.
     ///   - report: hears why the storage failed; any thread, must not block.
     package init(
         _ store: CredentialStore, storage: (any CredentialStorage)? = nil,
         common: SessionCredentials? = nil, hasher: any DigestHasher,
-        schemes: [AuthenticationScheme] = AuthenticationScheme.byStrength,
         nonce: @escaping @Sendable () -> [UInt8] = { SessionCredentials.randomNonce() },
         report: @escaping @Sendable (CredentialStorageError) -> Void = { _ in }
     ) {
@@ -54,7 +51,6 @@ package final class SessionCredentials: Sendable {
         self.storage = storage
         self.common = common
         self.hasher = hasher
-        self.schemes = schemes
         self.nonce = nonce
         self.report = report
     }
@@ -134,7 +130,7 @@ package final class SessionCredentials: Sendable {
     func answer(
         _ challenges: Challenges, to request: ChallengedRequest, after sent: [SentCredential]
     ) -> SentCredential? {
-        for challenge in challenges.ranked(by: self.schemes).map(\.withBasicRealm) {
+        for challenge in challenges.ranked().map(\.withBasicRealm) {
             guard let space = ProtectionSpace(challenge, from: request.uri),
                 let credential = self.usable(for: space, request)
             else { continue }
@@ -254,7 +250,7 @@ package final class SessionCredentials: Sendable {
 
     /// Whether what is held for a challenge is not sent because it was refused before.
     func withholds(_ challenges: Challenges, _ request: ChallengedRequest) -> Bool {
-        challenges.ranked(by: self.schemes).contains { challenge in
+        challenges.ranked().contains { challenge in
             guard let space = ProtectionSpace(challenge, from: request.uri) else { return false }
             return self.state.withLock { state in
                 Self.credential(for: space, request, state.store).map {
