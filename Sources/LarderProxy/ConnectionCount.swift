@@ -41,7 +41,8 @@ final class ConnectionCount: Sendable {
     }
 
     /// Counts a connection that has to wait for its place.
-    func noteWaiting(at now: NIODeadline = .now()) {
+    func noteWaiting() {
+        let now = NIODeadline.now()
         let (news, tell) = self.state.withLock { ($0.crowding.waited(at: now), $0.tell) }
         if let news { tell?(news) }
     }

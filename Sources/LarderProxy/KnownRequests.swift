@@ -21,11 +21,7 @@ final class KnownRequests<Known: KnownRequest> {
     private(set) var bytes = 0
     /// Hashes of requests that were seen once: what never comes again is not kept.
     private var seen: [UInt64] = []
-    private let seed: UInt64
-
-    init(seed: UInt64 = .random(in: 0 ... .max)) {
-        self.seed = seed
-    }
+    private let seed = UInt64.random(in: 0 ... .max)
 
     /// Eight bytes at a time: a hundred take a tenth of the time that `Hasher` takes.
     ///
