@@ -103,9 +103,8 @@ package struct MissingURL: Codable, Sendable, Equatable {
 
     package init(
         session: String, method: String, url: String, count: UInt64, firstMicroseconds: Int64,
-        lastMicroseconds: Int64, principal: String? = nil
+        lastMicroseconds: Int64
     ) {
-        self.principal = principal
         self.session = session
         self.method = method
         self.url = url

@@ -59,23 +59,19 @@ extension LoadedSettings {
     }
 
     /// Where a session keeps its cookies and credentials; nil: in memory alone.
-    ///
-    /// - Parameter environment: names the credentials that a service manager has given.
-    package func stateConfiguration(
-        of session: SessionSettings, environment: [String: String] = Self.serviceEnvironment
-    ) -> StateConfiguration? {
+    package func stateConfiguration(of session: SessionSettings) -> StateConfiguration? {
         guard let directory = self.stateDirectory(of: session),
             let file = self.keyFile(of: session)
         else { return nil }
         let key =
             session.keyFile == nil
-            ? KeySource.automatic(file: file, environment: environment) : .file(file)
+            ? KeySource.automatic(file: file, environment: Self.serviceEnvironment) : .file(file)
         return StateConfiguration(directory: directory, key: key)
     }
 
     /// What of this process's environment says where the credentials of its service are
     /// (systemd.exec(5)).
-    package static var serviceEnvironment: [String: String] {
+    private static var serviceEnvironment: [String: String] {
         let name = "CREDENTIALS_DIRECTORY"
         guard let value = unsafe getenv(name) else { return [:] }
         return [name: unsafe String(cString: value)]
