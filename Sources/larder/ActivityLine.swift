@@ -14,16 +14,11 @@ final class ActivityLine: Sendable {
         var isThere = false
     }
 
-    private let isShown: Bool
+    private let isShown = isatty(STDERR_FILENO) == 1
     private let state = Mutex(State())
 
     /// Microseconds between two writings.
     private static let interval: Int64 = 200_000
-
-    /// - Parameter isWanted: nothing is shown where standard output tells it all to a program.
-    init(isWanted: Bool = true) {
-        self.isShown = isWanted && isatty(STDERR_FILENO) == 1
-    }
 
     /// Shows `text` where the last one is old enough.
     func show(at now: Int64, _ text: () -> String) {

@@ -6,11 +6,9 @@ enum NearestVerb {
     /// nil where all the verbs among the arguments are right, so that something else is wrong.
     ///
     /// - Parameter arguments: without the program's name.
-    static func failure(
-        of arguments: [String], root: any ParsableCommand.Type = Larder.self
-    ) -> CommandFailure? {
-        var path = root._commandName
-        var command = root
+    static func failure(of arguments: [String]) -> CommandFailure? {
+        var path = Larder._commandName
+        var command: any ParsableCommand.Type = Larder.self
         for argument in arguments {
             let verbs = command.configuration.subcommands
             if verbs.isEmpty || argument.hasPrefix("-") { return nil }
