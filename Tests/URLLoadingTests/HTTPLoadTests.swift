@@ -193,7 +193,7 @@ struct HTTPLoadTests {
             Issue.record("the body is whole")
             return
         }
-        #expect(URLError(failure, at: nil).code == .networkConnectionLost)
+        #expect(URLError(breaking: failure).code == .networkConnectionLost)
         #expect(origin.count == 1)
         await origin.stop()
     }

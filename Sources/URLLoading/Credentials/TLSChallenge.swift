@@ -19,11 +19,10 @@ enum TLSChallenge {
     ///
     /// - Parameters:
     ///   - issuers: the names that the server accepts, DER.
-    ///   - credential: one that the program has stored for the server.
+    ///   - storage: where the program may have stored a credential for the server.
     static func clientCertificate(
         from issuers: [[UInt8]], host: String, port: UInt16,
-        protocol: String = NSURLProtectionSpaceHTTPS, storage: URLCredentialStorage?,
-        refused: URLCredential? = nil
+        protocol: String = NSURLProtectionSpaceHTTPS, storage: URLCredentialStorage?
     ) -> URLAuthenticationChallenge {
         let space = URLProtectionSpace(
             host: host, port: Int(port), protocol: `protocol`,
@@ -32,8 +31,7 @@ enum TLSChallenge {
             host: host, port: Int(port), protocol: `protocol`, realm: nil,
             authenticationMethod: NSURLAuthenticationMethodClientCertificate)
         return URLAuthenticationChallenge(
-            space, proposing: refused ?? storage?.defaultCredential(for: plain),
-            after: refused == nil ? 0 : 1)
+            space, proposing: storage?.defaultCredential(for: plain))
     }
 
     /// What is to become of a handshake.

@@ -92,8 +92,8 @@ struct HTTPLoadMachine: ~Copyable {
     /// The body has ended, failed, or is not wanted; or the load is cancelled.
     ///
     /// - Returns: whether it was under way.
-    mutating func ends(isTold: Bool = true) -> Bool {
-        if isTold { self.isTold = true }
+    mutating func ends() -> Bool {
+        self.isTold = true
         guard self.state != .over else { return false }
         self.state = .over
         return true

@@ -11,8 +11,8 @@ final class SpillFile: Sendable {
     private let descriptor: CInt
 
     /// nil where none can be made.
-    init?(in directory: String = NSTemporaryDirectory()) {
-        let path = directory + "/.URLLoading-" + UUID().uuidString
+    init?() {
+        let path = NSTemporaryDirectory() + "/.URLLoading-" + UUID().uuidString
         let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
         let descriptor = unsafe open(path, flags, 0o600)
         guard descriptor >= 0 else { return nil }

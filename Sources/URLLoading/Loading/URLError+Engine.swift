@@ -19,7 +19,7 @@ extension URLError {
     }
 
     /// A body that ended before it was whole.
-    init(_ failure: BodyFailure, at url: URL?) {
+    init(breaking failure: BodyFailure) {
         let error: URLError =
             switch failure {
             case .upstream(let upstream): URLError(upstream, shown: LoadTrust())
@@ -27,7 +27,7 @@ extension URLError {
             case .store: URLError(.resourceUnavailable)
             case .cancelled: URLError(.cancelled)
             }
-        self = error.completed(for: url)
+        self = error.completed(for: nil)
     }
 
     /// A way to a server that failed.

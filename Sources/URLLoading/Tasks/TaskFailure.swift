@@ -1,28 +1,23 @@
 import Foundation
 
 extension URLError {
-    /// A failure of a task, with what programs look for: the URL under both keys, a description, and
-    /// what caused it.
+    /// A failure of a task, with what programs look for: the URL under both keys, and a description.
     ///
     /// Errors end up in logs, so the URL is told without a password.
     static func failing(
-        _ code: URLError.Code, url: URL?, underlying: (any Error)? = nil,
-        adding more: [String: Any] = [:]
+        _ code: URLError.Code, url: URL?, adding more: [String: Any] = [:]
     ) -> URLError {
         var facts = more
         if let url = url?.withoutPassword {
             facts[NSURLErrorFailingURLErrorKey] = facts[NSURLErrorFailingURLErrorKey] ?? url
             facts[TaskFailure.urlText] = facts[TaskFailure.urlText] ?? url.absoluteString
         }
-        if let underlying {
-            facts[NSUnderlyingErrorKey] = facts[NSUnderlyingErrorKey] ?? underlying
-        }
         facts[NSLocalizedDescriptionKey] =
             facts[NSLocalizedDescriptionKey] ?? TaskFailure.description(of: code)
         return URLError(code, userInfo: facts)
     }
 
-    /// This error with what it lacks of that: URL, description and cause.
+    /// This error with what it lacks of that.
     func completed(for url: URL?) -> URLError {
         Self.failing(self.code, url: url, adding: self.userInfo)
     }

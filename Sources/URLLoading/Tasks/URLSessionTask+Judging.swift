@@ -248,10 +248,3 @@ extension Int64 {
         return overflow ? .max : sum
     }
 }
-
-extension URLError {
-    /// What a body that broke off means.
-    init(breaking failure: BodyFailure) {
-        self.init(failure, at: nil)
-    }
-}
