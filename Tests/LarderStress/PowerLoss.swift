@@ -22,7 +22,6 @@ struct PowerLoss {
         /// How many transactions behind the last one the state was that was found.
         var behind: [UInt64: Int] = [:]
         var setAside = 0
-        var notOpened = 0
         var bytes: UInt64 = 0
     }
 
