@@ -101,34 +101,6 @@ package enum ControlReply: Codable, Sendable, Equatable {
     }
 }
 
-/// A running proxy, in a few facts.
-package struct DaemonStatus: Codable, Sendable, Equatable {
-    package var release: String
-    package var pid: Int32
-    package var startedMicroseconds: Int64
-    /// The addresses that clients connect to, with the ports that were really taken.
-    package var listeners: [String]
-    package var sessions: [String]
-    /// nil: it runs on defaults.
-    package var configuration: String?
-    package var connections: Int
-    package var requests: UInt64
-
-    package init(
-        release: String, pid: Int32, startedMicroseconds: Int64, listeners: [String],
-        sessions: [String], configuration: String?, connections: Int, requests: UInt64
-    ) {
-        self.release = release
-        self.pid = pid
-        self.startedMicroseconds = startedMicroseconds
-        self.listeners = listeners
-        self.sessions = sessions
-        self.configuration = configuration
-        self.connections = connections
-        self.requests = requests
-    }
-}
-
 /// What one session has done since the proxy started, and what it holds.
 package struct SessionStatistics: Codable, Sendable, Equatable {
     /// One tier of the cache.

@@ -8,6 +8,7 @@ import LarderPolicy
 import LarderProxy
 import LarderSession
 import LarderStore
+import LarderTransfer
 
 extension RunningProxy: ControlResponder {
     /// Answers a command, line by line.
@@ -107,12 +108,14 @@ extension RunningProxy: ControlResponder {
     }
 
     private func status() -> DaemonStatus {
-        DaemonStatus(
+        var status = DaemonStatus(
             release: Release.name, pid: getpid(),
             startedMicroseconds: self.started.microseconds,
             listeners: self.listeners.map { "\($0)" },
-            sessions: self.members.map(\.settings.name.text), configuration: self.loaded.file,
-            connections: self.proxy.openConnections, requests: self.proxy.statistics().requests)
+            sessions: self.members.map(\.settings.name.text), configuration: self.loaded.file)
+        status.clients = DaemonStatus.Clients(self.proxy.statistics())
+        status.origins = DaemonStatus.Origins(self.members.map { $0.open.upstream.statistics() })
+        return status
     }
 
     /// Compacts a session's cache file, and tells how it gets on; nil where it has none.
@@ -205,5 +208,37 @@ extension SessionStatistics.Tier {
         self.init(
             objects: tier.objects, bytes: tier.bytes, capacity: tier.capacity,
             evictions: tier.evictions, hits: tier.hits)
+    }
+}
+
+extension DaemonStatus.Clients {
+    fileprivate init(_ proxy: ProxyStatistics) {
+        self.init()
+        self.openConnections = proxy.connectionsOpen
+        self.connections = proxy.connections
+        self.connectionsRefused = proxy.connectionsRefused
+        self.connectionsDelayed = proxy.connectionsWaited
+        self.acceptsFailed = proxy.acceptsFailed
+        self.requests = proxy.requests
+        self.bytesReceived = proxy.bytesIn
+        self.bytesSent = proxy.bytesOut
+        self.openTunnels = proxy.tunnelsOpen
+        self.tunnels = proxy.tunnels
+        self.answersCut = proxy.cut
+        self.ownAnswers = Dictionary(
+            uniqueKeysWithValues: proxy.ownAnswers.map { ("\($0.key.rawValue)", $0.value) })
+    }
+}
+
+extension DaemonStatus.Origins {
+    fileprivate init(_ sessions: [TransferStatistics]) {
+        self.init()
+        for session in sessions {
+            self.openConnections &+= UInt64(clamping: session.openConnections)
+            self.connections &+= session.connectionsOpened
+            self.openFetches &+= UInt64(clamping: session.openTransfers)
+            self.fetches &+= session.transfersStarted
+            self.lookupsDelayed &+= session.lookupsDelayed
+        }
     }
 }

@@ -1,7 +1,7 @@
 /// The page of `larder cache show`, for people.
 enum CacheShowText {
     static func lines(_ object: CacheObject, nowMicroseconds now: Int64) -> [String] {
-        var facts: [(String, String)] = [("key", "\(object.method) \(object.url)")]
+        var facts: [FactPage.Fact] = [("key", "\(object.method) \(object.url)")]
         if !object.partition.isEmpty { facts.append(("principal", object.partition)) }
         facts.append(("variant", Self.variant(object.variant)))
         facts.append(("tier", "\(object.tier.rawValue), \(Human.count(object.hits, "hit"))"))
@@ -18,11 +18,7 @@ enum CacheShowText {
         facts.append(("last used", Self.moment(object.lastUsedMicroseconds, now)))
         facts.append(("freshness", Self.freshness(object)))
         facts.append(("body", Self.body(object)))
-        let width = facts.map(\.0.count).max() ?? 0
-        var lines = facts.map { name, value in
-            let room = String(repeating: " ", count: width - name.count + 2)
-            return "\(name)\(room)\(Printable.text(value))"
-        }
+        var lines = FactPage.lines(facts)
         lines += ["", Printable.text("HTTP \(object.status) \(object.reason)")]
         lines += object.fields.map(Self.field)
         if !object.trailers.isEmpty {

@@ -3,49 +3,29 @@ import LarderDisk
 
 /// `larder cache stats --prometheus`: the text format that Prometheus and its collectors read.
 ///
-/// Metrics keep their names and meanings; without a proxy there are only those of the file.
+/// Without a proxy there are only those of the file.
 enum CacheStatsMetrics {
-    private enum Kind: String { case gauge, counter }
-
-    private struct Metric {
-        let name: String
-        let kind: Kind
-        let help: String
-        /// Labels beside the session's, and the value.
-        let samples: [(labels: [(name: String, value: String)], value: UInt64)]
-    }
+    private typealias Metric = PrometheusMetric
 
     static func lines(_ report: CacheStatsReport) -> [String] {
-        self.metrics(report).filter { !$0.samples.isEmpty }.flatMap { metric in
-            [
-                "# HELP larder_\(metric.name) \(metric.help)",
-                "# TYPE larder_\(metric.name) \(metric.kind.rawValue)",
-            ]
-                + metric.samples.map { labels, value in
-                    let all = [("session", report.session)] + labels
-                    let text = all.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
-                    return "larder_\(metric.name){\(text)} \(value)"
-                }
-        }
+        Metric.lines(self.metrics(report), common: [("session", report.session)])
     }
 
     private static func metrics(_ report: CacheStatsReport) -> [Metric] {
         let up = Metric(
-            name: "up", kind: .gauge, help: "Whether a proxy serves the session.",
-            samples: [([], report.running == nil ? 0 : 1)])
+            "up", .gauge, "Whether a proxy serves the session.", report.running == nil ? 0 : 1)
         return [up] + (report.running.map { Self.requests($0) } ?? []) + Self.tiers(report)
     }
 
     private static func requests(_ running: SessionStatistics) -> [Metric] {
         func counter(_ name: String, _ help: String, _ value: UInt64) -> Metric {
-            Metric(name: name, kind: .counter, help: help, samples: [([], value)])
+            Metric(name, .counter, help, value)
         }
         let started = UInt64(clamping: (running.startedMicroseconds ?? 0) / 1_000_000)
         return [
             Metric(
-                name: "start_time_seconds", kind: .gauge,
-                help: "When the proxy began, by Unix time.",
-                samples: started == 0 ? [] : [([], started)]),
+                "start_time_seconds", .gauge, "When the proxy began, by Unix time.",
+                started == 0 ? [] : [([], started)]),
             counter("requests_total", "Requests that came.", running.requests),
             counter("hits_total", "Answered from the cache without asking.", running.hits),
             counter("validated_total", "Answered from the cache after asking.", running.validated),
@@ -58,8 +38,8 @@ enum CacheStatsMetrics {
             counter("saved_bytes_total", "Of these, from the cache.", running.bytesFromCache),
             counter("store_failures_total", "Failures of the disk.", running.storeFailures),
             Metric(
-                name: "decisions_total", kind: .counter, help: "How often each rule decided.",
-                samples: (running.reasons ?? [:]).sorted { $0.key < $1.key }.map {
+                "decisions_total", .counter, "How often each rule decided.",
+                (running.reasons ?? [:]).sorted { $0.key < $1.key }.map {
                     ([("reason", $0.key)], $0.value)
                 }),
         ]
@@ -83,12 +63,12 @@ enum CacheStatsMetrics {
         }
         let counted = report.running == nil ? [] : tiers
         func metric(
-            _ name: String, _ kind: Kind, _ help: String,
+            _ name: String, _ kind: Metric.Kind, _ help: String,
             _ value: KeyPath<SessionStatistics.Tier, UInt64>
         ) -> Metric {
             Metric(
-                name: name, kind: kind, help: help,
-                samples: (kind == .counter ? counted : tiers).map {
+                name, kind, help,
+                (kind == .counter ? counted : tiers).map {
                     ([("tier", $0.0)], $0.1[keyPath: value])
                 })
         }
@@ -99,10 +79,5 @@ enum CacheStatsMetrics {
             metric("evictions_total", .counter, "Responses that made room.", \.evictions),
             metric("tier_hits_total", .counter, "Look-ups that found something.", \.hits),
         ]
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-            .replacing("\n", with: "\\n")
     }
 }

@@ -22,7 +22,7 @@ struct CacheStatsReport: Encodable {
 
 /// The page of `larder cache stats`, for people.
 enum CacheStatsText {
-    typealias Fact = (name: String, value: String)
+    typealias Fact = FactPage.Fact
 
     static func lines(_ report: CacheStatsReport, nowMicroseconds now: Int64) -> [String] {
         var facts: [Fact] = [("session", "\(report.session) (\(report.kind))")]
@@ -49,19 +49,13 @@ enum CacheStatsText {
         for (index, file) in report.setAside.enumerated() {
             facts.append((index == 0 ? "set aside" : "", "\(file.name), \(Human.size(file.bytes))"))
         }
-        let width = facts.map(\.name.count).max() ?? 0
-        return facts.map { name, value in
-            Printable.text(
-                "\(name)\(String(repeating: " ", count: width - name.count + 2))\(value)")
-        }
+        return FactPage.lines(facts)
     }
 
     private static func proxy(_ running: SessionStatistics, _ now: Int64) -> [Fact] {
         guard let pid = running.pid, let started = running.startedMicroseconds else { return [] }
-        let up = now.subtractingReportingOverflow(started)
-        let time = Human.time(milliseconds: up.overflow ? 0 : up.partialValue / 1000)
         return [
-            ("proxy", "process \(pid), for \(time), since \(Human.date(microseconds: started))")
+            ("proxy", FactPage.process(pid, started: started, nowMicroseconds: now))
         ]
     }
 

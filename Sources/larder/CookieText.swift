@@ -26,7 +26,7 @@ enum CookieText {
     }
 
     static func page(_ cookie: CookieRecord, now: Int64) -> [String] {
-        let facts = [
+        let facts: [FactPage.Fact] = [
             ("name", Self.name(cookie)),
             ("value", "\(Self.value(cookie)) (\(cookie.valueBytes) bytes)"),
             ("domain", Self.domain(cookie) + (cookie.isHostOnly ? " alone" : " and below")),
@@ -36,11 +36,7 @@ enum CookieText {
             ("created", Human.date(microseconds: cookie.createdMicroseconds)),
             ("last used", Human.date(microseconds: cookie.lastUsedMicroseconds)),
         ]
-        let width = facts.map(\.0.count).max() ?? 0
-        return facts.filter { !$0.1.isEmpty }.map { name, value in
-            let room = String(repeating: " ", count: width - name.count + 2)
-            return "\(name)\(room)\(Printable.text(value))"
-        }
+        return FactPage.lines(facts.filter { !$0.value.isEmpty })
     }
 
     /// An object on one line, as `CookieJSON` has it; without the value where it is hidden.

@@ -17,7 +17,7 @@ struct Larder: AsyncParsableCommand {
             """,
         version: Release.line,
         subcommands: [
-            Serve.self, Reload.self, Run.self, Cache.self, Fetches.self, Cookies.self,
+            Serve.self, Status.self, Reload.self, Run.self, Cache.self, Fetches.self, Cookies.self,
             Credentials.self, Explain.self, Config.self, Version.self,
         ])
 }

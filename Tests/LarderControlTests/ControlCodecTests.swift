@@ -40,11 +40,23 @@ struct ControlCodecTests {
             SpaceRecord(host: "h", port: .max, scheme: "https", realm: "r\n", method: "digest"),
             user: "é"), kind: "password", user: "é", persistence: "permanent", isDefault: true)
 
+    static let status: DaemonStatus = {
+        var status = DaemonStatus(
+            release: "1", pid: .max, startedMicroseconds: .min, listeners: ["unix:/r\n"],
+            sessions: [], configuration: "/é")
+        var clients = DaemonStatus.Clients()
+        clients.requests = .max
+        clients.ownAnswers = ["403": .max]
+        status.clients = clients
+        status.origins = DaemonStatus.Origins()
+        return status
+    }()
+
     static let replies: [ControlReply] = [
         .status(
             DaemonStatus(
                 release: "1", pid: 7, startedMicroseconds: .max, listeners: ["127.0.0.1:1"],
-                sessions: ["default"], configuration: nil, connections: 2, requests: .max)),
+                sessions: ["default"], configuration: nil)), .status(Self.status),
         .statistics(SessionStatistics(session: "a", kind: "default", disk: .init(objects: .max))),
         .objects([
             MemoryObject(

@@ -142,6 +142,36 @@ struct DaemonTests {
         #expect(try await home.run("reload", "--config", home.configuration).status == 69)
     }
 
+    @Test("larder status counts what went on with clients and origins")
+    func status() async throws {
+        try await Scene.play(answer: { _ in response(body: "x") }) { scene in
+            let home = scene.home
+            try home.configure(
+                "access: [{action: deny, destinations: [h.example]}, {action: allow}]")
+            let reloaded = try await home.run("reload", "--config", home.configuration)
+            #expect(reloaded.status == 0, "\(reloaded.errText)")
+            #expect(try await scene.get("/a").status == 200)
+            let client = try await scene.proxy.connect()
+            try await client.send(ProxyProcess.request("GET", "http://h.example/", []))
+            #expect(try await client.message(to: "GET").status == 403)
+            let page = try await home.run("status", "--config", home.configuration)
+            #expect(page.status == 0, "\(page.errText)")
+            #expect(page.lines.contains("own answers    403 1"), "\(page.outText)")
+            #expect(page.lines.contains("configuration  \(home.configuration)"))
+            let metrics = try await home.run(
+                "status", "--prometheus", "--config", home.configuration)
+            #expect(metrics.lines.contains("larder_own_answers_total{status=\"403\"} 1"))
+            #expect(metrics.lines.contains("larder_client_requests_total 2"))
+            #expect(metrics.lines.contains("larder_fetches_total 1"))
+            #expect(metrics.lines.contains("larder_origin_connections_total 1"))
+            let json = try await home.run("status", "--json", "--config", home.configuration)
+            #expect(json.outText.contains("\"ownAnswers\":{\"403\":1}"), "\(json.outText)")
+        }
+        let home = try Home()
+        try home.configure("")
+        #expect(try await home.run("status", "--config", home.configuration).status == 69)
+    }
+
     @Test("SIGTERM lets an exchange end, and takes no new client")
     func drain() async throws {
         let isOpen = Event(false)

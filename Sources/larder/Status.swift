@@ -1,0 +1,53 @@
+import ArgumentParser
+import LarderConfig
+import LarderControl
+
+/// The verb `larder status`.
+struct Status: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show what the running proxy is doing with clients and origins.",
+        discussion: """
+            Connections, requests, bytes and tunnels of all sessions together, as they are now and as the \
+            proxy has counted them since its start, and the answers it gave of its own, by status: a 403 \
+            is an access rule's or a port's, a 502 to 504 a failure. What the cache of a session holds and \
+            has done, "larder cache stats" shows; who can say why one answer was as it was is \
+            "larder explain".
+
+            Exit status 69: no proxy runs.
+            """)
+
+    @OptionGroup var options: ConfigurationOptions
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    @Flag(
+        help:
+            "In the text format of Prometheus, as the textfile collector of node_exporter takes it."
+    )
+    var prometheus = false
+
+    func validate() throws {
+        if self.json, self.prometheus {
+            throw ValidationError("--json and --prometheus are two forms; give one of them")
+        }
+    }
+
+    func run() async throws {
+        guard var client = try self.options.load().runningProxy(patience: .seconds(10)) else {
+            throw CommandFailure(.unavailable, "no proxy is running", remedy: CommandFailure.start)
+        }
+        var told: DaemonStatus?
+        try client.send(.status) { reply in
+            if case .status(let status) = reply { told = status }
+            return true
+        }
+        guard let status = told else { return }
+        if self.json { return try Output.line(try JSONLine.of(status)) }
+        let lines =
+            self.prometheus
+            ? PrometheusMetric.lines(StatusText.metrics(status))
+            : StatusText.lines(status, nowMicroseconds: wallClockMicroseconds())
+        for line in lines { try Output.line(line) }
+    }
+}
