@@ -33,20 +33,21 @@ package struct Places: Sendable, Equatable {
     /// A system service is one whose configuration lies in `/etc/larder`, or whose environment says
     /// `LARDER_SYSTEM=1`: then the same file leads a person and the service to the same cache. The
     /// superuser alone does not make a service: root in a container is a person, too.
-    /// Without a home directory there is no place but the system's.
+    /// Without a home directory, what no variable names a place for has the system's.
     package static func of(_ environment: ProcessEnvironment, configuration: String?) -> Places {
         let isSystem = configuration.map { file in
             [file, ResolvedPath.of(file)].contains { $0.hasPrefix("/etc/larder/") }
         }
         if environment["LARDER_SYSTEM"] == "1" || isSystem == true { return .system }
-        guard let cache = environment.cacheHome, let state = environment.stateHome else {
-            return .system
-        }
+        let cache = environment.cacheHome.map { "\($0)/larder" }
+        let state = environment.stateHome.map { "\($0)/larder" }
+        guard let own = cache ?? state else { return .system }
         // Without a runtime directory the socket lies beside the cache, which is the user's alone.
         let runtime = environment.directory("XDG_RUNTIME_DIR").map { "\($0)/larder" }
         return Places(
-            isSystem: false, cacheDirectory: "\(cache)/larder", stateDirectory: "\(state)/larder",
-            runtimeDirectories: [runtime, "\(cache)/larder", environment.usualRuntimeDirectory]
+            isSystem: false, cacheDirectory: cache ?? Self.system.cacheDirectory,
+            stateDirectory: state ?? Self.system.stateDirectory,
+            runtimeDirectories: [runtime, own, environment.usualRuntimeDirectory]
                 .compactMap(\.self),
             usualFiles: environment.configurationFiles)
     }

@@ -52,12 +52,14 @@ package enum CookieJSON {
 
     /// Reads a text; whether a jar takes the cookies is for the jar to say.
     ///
-    /// - Parameter now: the moment of creation of cookies that name none.
+    /// - Parameter now: the moment of creation of the first of those cookies that name none.
     package static func parse(_ text: [UInt8], now: Timestamp) throws(TextError) -> Contents {
         var contents = Contents()
         for (index, element) in try self.elements(of: text).enumerated() {
             do throws(ElementError) {
-                contents.cookies.append(try self.cookie(element, now))
+                // One after the other, as they are sent in that order (RFC 6265bis §5.8.3).
+                contents.cookies.append(
+                    try self.cookie(element, now + .microseconds(index)))
             } catch {
                 contents.problems.append(Problem(element: index + 1, fault: error.fault))
             }

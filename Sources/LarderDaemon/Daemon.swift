@@ -66,7 +66,9 @@ package enum Daemon {
     ) async {
         for await signal in signals {
             guard signal == SIGHUP else { break }
+            ServiceManager.tell(ServiceManager.reloading())
             await Self.reload(proxy, log)
+            ServiceManager.tell("READY=1")
         }
         ServiceManager.tell("STOPPING=1")
         log.notice("stopping", metadata: ["connections": "\(proxy.openConnections)"])

@@ -3,6 +3,7 @@ import LarderConfig
 import LarderControl
 import LarderDisk
 import LarderEngine
+import LarderHTTP
 import LarderPolicy
 import LarderProxy
 import LarderSession
@@ -148,7 +149,9 @@ struct ProxyParts {
         case .transfer(let transfer):
             DaemonError(
                 .cannotCreate,
-                "session \(session): \(transfer.detail); check the limit of open files")
+                "session \(session): \(transfer.detail); "
+                    + (transfer.code == .thread
+                        ? NamedThread.remedy : "check the limit of open files"))
         }
     }
 

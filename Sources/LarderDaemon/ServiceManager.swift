@@ -29,6 +29,14 @@ enum ServiceManager {
         }
     }
 
+    /// What says that the configuration is being read anew, until `READY=1` comes: so "systemctl reload"
+    /// returns when it has been (`Type=notify-reload`, systemd.service(5)).
+    static func reloading() -> String {
+        var now = timespec()
+        guard unsafe clock_gettime(CLOCK_MONOTONIC, &now) == 0 else { return "RELOADING=1" }
+        return "RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1000)"
+    }
+
     private static var socket: String? {
         unsafe getenv("NOTIFY_SOCKET").map { unsafe String(cString: $0) }
     }

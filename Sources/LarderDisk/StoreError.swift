@@ -1,3 +1,5 @@
+import Glibc
+import LarderHTTP
 package import LarderLMDB
 
 /// Why a disk store could not be opened or read.
@@ -80,6 +82,14 @@ package struct StoreError: Error, Sendable, Equatable {
             (code, remedy) = (.failed, "see whether the file system is full, then the kernel's log")
         case .noMemory:
             (code, remedy) = (.failed, "free some memory or address space")
+        case .other where error.number == EAGAIN && error.operation == "pthread_create":
+            (code, remedy) = (.failed, NamedThread.remedy)
+        case .other where error.number == EAGAIN:
+            // LMDB knows readers by the numbers of their processes (fcntl(2)).
+            (code, remedy) = (
+                .failed,
+                "try again; a process of the same number in another container may have it open"
+            )
         case .mapResized, .panic, .badTransaction, .badValueSize, .other:
             (code, remedy) = (.failed, "restart; where it stays, remove the cache's directory")
         }

@@ -8,6 +8,9 @@ package enum NamedThread {
         package let number: Int32
     }
 
+    /// What to do where there is none (setrlimit(2), systemd.resource-control(5)).
+    package static let remedy = "allow it more threads (ulimit -u, TasksMax=, pids.max)"
+
     private final class Body: Sendable {
         let run: @Sendable () -> Void
 

@@ -150,8 +150,7 @@ extension ClientConnection {
         case .sending where self.takenBytes > self.timer.taken || self.kernelSendsOn:
             self.timer.hasProgressed = true
         case .sending:
-            self.abandonExchange("the client takes nothing of its answer")
-            self.context?.close(promise: nil)
+            self.cutAtOnce("the client takes nothing of its answer")
         // A client that pauses in its upload keeps the answer that it takes meanwhile. The upload alone
         // cannot be ended: whoever sends it on would break off the whole exchange.
         case .content where self.writtenBytes > self.timer.written:

@@ -243,6 +243,18 @@ extension ClientConnection {
         }
     }
 
+    /// Ends the connection in the middle of an answer at once: what is not sent yet is lost.
+    func cutAtOnce(_ reason: String) {
+        let endsWithConnection = self.exchange?.framing?.endsWithConnection == true
+        _ = self.state.connectionEnded()
+        self.abandonExchange(reason)
+        if endsWithConnection {
+            self.reset()
+        } else {
+            self.context?.close(promise: nil)
+        }
+    }
+
     private func reset() {
         guard let context = self.context else { return }
         self.isClosing = true

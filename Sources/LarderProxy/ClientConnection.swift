@@ -196,8 +196,13 @@ final class ClientConnection: ChannelInboundHandler {
     }
 
     func cutForShutdown() {
-        self.tunnel?.cut("the proxy is shutting down")
-        self.context?.close(promise: nil)
+        let reason = "the proxy is shutting down"
+        if let tunnel = self.tunnel {
+            tunnel.cut(reason)
+            self.context?.close(promise: nil)
+        } else {
+            self.cutAtOnce(reason)
+        }
     }
 
     // MARK: Doing what the state says

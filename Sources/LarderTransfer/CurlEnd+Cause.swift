@@ -36,7 +36,7 @@ extension CurlEnd {
             CURLE_FTP_WEIRD_PASV_REPLY, CURLE_FTP_WEIRD_227_FORMAT, CURLE_FTP_CANT_GET_HOST,
             CURLE_FTP_COULDNT_SET_TYPE, CURLE_FTP_BAD_FILE_LIST:
             .badResponse
-        case CURLE_OUT_OF_MEMORY: .headTooLarge
+        case CURLE_OUT_OF_MEMORY, Self.tooLarge: .headTooLarge
         case CURLE_LOGIN_DENIED, CURLE_AUTH_ERROR: .loginDenied
         case CURLE_REMOTE_FILE_NOT_FOUND, CURLE_REMOTE_ACCESS_DENIED, CURLE_FTP_COULDNT_RETR_FILE:
             .fileNotFound
@@ -59,7 +59,7 @@ extension CurlEnd {
 
     private var certificateCause: UpstreamFailure.Cause {
         // libcurl checks the name itself, once the chain has passed, and leaves no result behind.
-        let isName = self.detail.contains("target host name")
+        let isName = self.detail.contains("certificate subject name")
         // What libcurl says of the alert that a certificate has expired, where it finds nothing wrong with
         // the server's: then it is the client's.
         if self.hasIdentity, self.detail.contains("certificate verification failed") {

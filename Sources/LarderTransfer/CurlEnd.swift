@@ -22,6 +22,9 @@ struct CurlEnd {
     /// The request had a client certificate to show.
     var hasIdentity = false
 
+    /// CURLE_TOO_LARGE of libcurl 8.6 and later: a line that is too long, or too many of them.
+    static let tooLarge = CURLcode(rawValue: 100)
+
     /// - Parameter code: nothing is wrong unless it says so.
     init(code: CURLcode = CURLE_OK, detail: String = "", distrustsParent: Bool = false) {
         self.code = code
@@ -88,6 +91,9 @@ extension CurlEnd {
             return self.failure(
                 isHeadComplete ? .httpProtocolError : .httpResponseHeaderSectionSize,
                 saying: "a line of more than 100 KiB")
+        case Self.tooLarge:
+            return self.failure(
+                isHeadComplete ? .httpProtocolError : .httpResponseHeaderSectionSize)
         case CURLE_FILESIZE_EXCEEDED:
             return self.failure(.httpResponseBodySize)
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:

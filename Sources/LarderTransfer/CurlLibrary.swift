@@ -37,12 +37,21 @@ enum CurlLibrary {
     /// Before 8.1.1 a line that is folded before any field is appended to the last field of the
     /// response before, which has been freed: an origin could write over this process's memory
     /// (https://github.com/curl/curl/pull/11103). `FirstFieldGuard` sees to that where it can.
-    static let forgetsFields: Bool = {
-        guard let info = unsafe curl_version_info(ccurl_version_now) else { return false }
-        return unsafe Self.forgetsFields(info.pointee.version_num)
-    }()
+    static let forgetsFields = Self.forgetsFields(Self.version)
 
     static func forgetsFields(_ version: UInt32) -> Bool { version >= 0x08_01_01 }
+
+    /// Whether a field with a value of more than 300 KiB is left out of a request, and nothing said.
+    ///
+    /// 8.14 does so where it looks for the value's end (`Curl_add_custom_headers`), with what came with
+    /// 8.12; 7.88 does not.
+    static let omitsLongFields = Self.version >= 0x08_0C_00
+
+    /// As 0xXXYYZZ (curl_version_info(3)); 0 where it does not say.
+    static let version: UInt32 = {
+        guard let info = unsafe curl_version_info(ccurl_version_now) else { return 0 }
+        return unsafe info.pointee.version_num
+    }()
 
     /// Whether an entry of CURLOPT_HTTPHEADER(3) may be of several lines.
     ///

@@ -8,6 +8,8 @@ package enum RequestChecks {
     static let smallHead = 61_440
     /// Larger ones libcurl does not send (DYN_HTTP_REQUEST is 1 MiB).
     static let largestHead = 1_000_000
+    /// Longer ones are left out where `CurlLibrary.omitsLongFields`; with room for what is before a value.
+    static let longestField = 306_000
 
     /// How many bytes the head has on the way to the origin, what Larder and libcurl add aside.
     static func headSize(_ request: Request) -> Int {
@@ -32,12 +34,7 @@ package enum RequestChecks {
                 detail: "not a request target")
         }
         if isDial { return }
-        guard self.headSize(request) <= self.largestHead else {
-            throw UpstreamFailure(
-                .requestHeadTooLarge, party: .client, cause: .requestHead,
-                detail: "a request head of more than 1 MB, with the cookies that are added to it, "
-                    + "which is not sent to any origin")
-        }
+        try self.checkSize(request, omitsLongFields: CurlLibrary.omitsLongFields)
         if let user = uri.userInfo, !user.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) {
             throw UpstreamFailure(
                 .destinationNotFound, party: .client, cause: .badURL,
@@ -56,6 +53,28 @@ package enum RequestChecks {
                 .proxyConfigurationError, party: .client, cause: .unsupported,
                 detail: "ftp resources can only be read (GET, HEAD)")
         }
+    }
+
+    /// Throws where libcurl would not send the head whole.
+    static func checkSize(
+        _ request: Request, omitsLongFields: Bool
+    ) throws(UpstreamFailure) {
+        let size = self.headSize(request)
+        let excess =
+            if size > self.largestHead {
+                "a request head of more than 1 MB"
+            } else if omitsLongFields, size > self.longestField,
+                request.fields.lines.contains(where: { $0.valueLength > self.longestField })
+            {
+                "a field of more than 300 KB in a request"
+            } else {
+                nil as String?
+            }
+        guard let excess else { return }
+        throw UpstreamFailure(
+            .requestHeadTooLarge, party: .client, cause: .requestHead,
+            detail:
+                "\(excess), with the cookies that are added to it, which is not sent to any origin")
     }
 
     /// Whether a request without content says so (RFC 9110 §8.6).

@@ -64,6 +64,12 @@ final class RequestContent {
             if self.sourceHasEnded { return self.end() }
             switch self.source.next() {
             case .piece(let piece):
+                // libcurl 8.14 asks for no more than was announced, and would not come to the excess.
+                let (sum, overflow) = self.sent.addingReportingOverflow(
+                    UInt64(piece.readableBytes))
+                if overflow || sum > self.length ?? .max {
+                    return .abort(Self.wrongLength("longer"))
+                }
                 self.piece = piece
             case .pending:
                 self.isPending = true
@@ -103,18 +109,15 @@ final class RequestContent {
 
     private func copy(to target: UnsafeMutableRawBufferPointer) -> Fill {
         let count = Swift.min(self.piece.readableBytes, target.count)
-        let (sum, overflow) = self.sent.addingReportingOverflow(UInt64(count))
-        if overflow || sum > self.length ?? .max {
-            return .abort(Self.wrongLength("longer"))
-        }
         if self.kept != nil { self.keep(count) }
         unsafe self.piece.readWithUnsafeReadableBytes { bytes in
             unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
             return count
         }
-        self.sent = sum
+        // The sum is within what was announced, as the piece was.
+        self.sent &+= UInt64(count)
         // libcurl does not ask again once it has as much as was announced.
-        if sum == self.length { self.isOver = true }
+        if self.sent == self.length { self.isOver = true }
         return .bytes(count)
     }
 

@@ -99,6 +99,8 @@ final class Transfer {
     var nameAwaitedSince: MonotonicTime?
     /// It is among those that may look a name up.
     var hasLookupPlace = false
+    /// Its name was looked up for it, and not known from before.
+    var hasLookedUp = false
     /// The loop will look at this transfer when libcurl has returned.
     var isTouched = false
     /// The loop has let go of it.

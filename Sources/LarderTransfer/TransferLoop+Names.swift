@@ -21,7 +21,21 @@ extension TransferLoop {
             return false
         }
         transfer.hasLookupPlace = true
+        transfer.hasLookedUp = true
         return true
+    }
+
+    /// Has a transfer's name looked up once more where nobody takes a connection at the addresses that
+    /// are known of it: it may have moved since.
+    ///
+    /// - Returns: false where that is not to be had, or was done already; the transfer is over then.
+    func looksUpAnew(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
+        guard !transfer.hasLookedUp, transfer.lookedUpName != nil, !transfer.hasBegunRequest,
+            transfer.failure == nil, transfer.addressObjection == nil
+        else { return false }
+        transfer.hasLookedUp = true
+        easy.lookUpAnew()
+        return self.sendAnew(transfer, easy)
     }
 
     /// libcurl has ended its part in a transfer.

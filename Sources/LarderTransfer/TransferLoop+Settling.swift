@@ -80,6 +80,7 @@ extension TransferLoop {
             else { continue }
             if self.libcurlEnded(transfer) { continue }
             if transfer.goesOn(after: result), self.sendAnew(transfer, easy) { continue }
+            if result == CURLE_COULDNT_CONNECT, self.looksUpAnew(transfer, easy) { continue }
             let end = CurlEnd(result, of: easy)
             if transfer.hasLogin { easy.learnLogin(of: transfer, end) }
             self.leaveHeldSocket(of: transfer)
@@ -97,7 +98,7 @@ extension TransferLoop {
     /// Gives libcurl a transfer once more, for a connection of its own.
     ///
     /// - Returns: false where that is not to be had; it is over then.
-    private func sendAnew(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
+    func sendAnew(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
         guard self.multi.remove(easy) == CURLM_OK else { return false }
         easy.connectAnew(true)
         transfer.phase = .queued

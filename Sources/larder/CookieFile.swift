@@ -48,7 +48,9 @@ struct CookieFile {
         let moment = Timestamp(microseconds: now)
         let lines = bytes.split(separator: ASCII.lf, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
-            let contents = NetscapeCookieFile.parse(Array(line), now: moment)
+            // Created one after the other, as that is the order in which they are sent (RFC 6265bis §5.8.3).
+            let contents = NetscapeCookieFile.parse(
+                Array(line), now: moment + .microseconds(index))
             for problem in contents.problems {
                 self.problems.append(Problem(place: index + 1, cause: problem.fault.rawValue))
             }

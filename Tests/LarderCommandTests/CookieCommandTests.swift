@@ -42,6 +42,8 @@ struct CookieCommandTests {
         #expect(file.entries[1].cookie.isHTTPOnly && !file.entries[1].cookie.isHostOnly)
         #expect(file.entries[1].cookie.value?.revealed == [0x32])
         #expect(file.problems.map(\.place) == [4, 7])
+        // In the order of the lines, in which they are sent.
+        #expect(file.entries.map { $0.cookie.createdMicroseconds - Self.now } == [2, 4, 5])
     }
 
     @Test("JSON of browsers' extensions and of Playwright is read")

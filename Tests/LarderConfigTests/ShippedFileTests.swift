@@ -178,6 +178,14 @@ struct PlacesTests {
         Case(
             variables: [:], cache: "/var/cache/larder",
             sockets: ["/run/larder/control-default.sock"]),
+        // A user without a home directory, as containers have them.
+        Case(
+            variables: ["XDG_CACHE_HOME": "/c"], cache: "/c/larder",
+            sockets: ["/c/larder/control-default.sock"]),
+        Case(
+            variables: ["XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/r"],
+            cache: "/var/cache/larder",
+            sockets: ["/r/larder/control-default.sock", "/s/larder/control-default.sock"]),
     ]
 
     @Test("follows the environment and the configuration", arguments: Self.cases)

@@ -28,7 +28,7 @@ struct CookieJSONTests {
                     expiry: t0 + .milliseconds(60_500)),
                 Cookie(
                     name: bytes("s"), value: [], domain: "www.a.test", isHostOnly: true,
-                    creation: t0),
+                    creation: t0 + .microseconds(1)),
             ])
     }
 

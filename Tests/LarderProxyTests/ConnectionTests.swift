@@ -279,6 +279,27 @@ struct ConnectionTests {
         }
     }
 
+    @Test(
+        "draining cuts an answer short so that nobody takes it for whole, and the log says who did",
+        arguments: ["1.1", "1.0"])
+    func drainCutsAnswer(_ version: String) async throws {
+        let body = ScriptedBody()
+        let session = ScriptedSession { $0.answer(from: body, length: .unknown) }
+        try await Fixture.run(session) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(get("/", version: version))
+            body.add("hello")
+            try await client.received("hello")
+            await proxy.server.drain(within: .milliseconds(20))
+            let seen = try await client.seen.wait(for: "the cut") { $0.inputEnded || $0.closed }
+            // Where the end of the connection would mean the end of the content: a reset.
+            if version == "1.0" { #expect(seen.error != nil) }
+            let entry = try await proxy.log.entry()
+            #expect(entry.failure == "the proxy is shutting down")
+            #expect(entry.wasCut)
+        }
+    }
+
     @Test("a port that is taken is said to be")
     func portInUse() async throws {
         try await Fixture.run { proxy in

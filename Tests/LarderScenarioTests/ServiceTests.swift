@@ -48,13 +48,17 @@ struct ServiceTests {
         }
     }
 
-    @Test("tells the service manager when clients can connect, and when it stops")
+    @Test("tells the service manager when clients can connect, when it reloads, and when it stops")
     func notifies() async throws {
         try await Scene.inTurn {
             let manager = try Manager()
             let home = try Home()
             try home.configure("")
             let proxy = try await home.serve(variables: ["NOTIFY_SOCKET": "@\(manager.name)"])
+            #expect(await manager.hears() == "READY=1")
+            proxy.program.signal(SIGHUP)
+            let reloading = await manager.hears() ?? ""
+            #expect(reloading.hasPrefix("RELOADING=1\nMONOTONIC_USEC="), "\(reloading)")
             #expect(await manager.hears() == "READY=1")
             proxy.program.signal(SIGTERM)
             #expect(await manager.hears() == "STOPPING=1")

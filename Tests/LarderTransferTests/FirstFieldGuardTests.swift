@@ -107,7 +107,10 @@ struct FirstFieldGuardTests {
                 #expect(await upstream.answer(to: origin.request()).text == text)
             }
             let bad = await upstream.answer(to: origin.request())
-            #expect(bad.failure?.detail.contains("folded before") == true)
+            #expect(bad.failure?.kind == .httpProtocolError)
+            if !CurlLibrary.forgetsFields {
+                #expect(bad.failure?.detail.contains("folded before") == true)
+            }
         }
         #expect(origin.connectionCount == 1)
     }
@@ -133,8 +136,9 @@ struct FirstFieldGuardTests {
                 let bad = await upstream.answer(to: origin.request(method))
                 #expect(bad.failure?.kind == .httpProtocolError)
                 let detail = bad.failure?.detail ?? ""
-                // Another method gets a new handle.
-                #expect(detail.contains("folded before") == (method != .delete), "\(detail)")
+                // Another method gets a new handle, and a libcurl that forgets needs no guard.
+                let isGuarded = method != .delete && !CurlLibrary.forgetsFields
+                #expect(detail.contains("folded before") == isGuarded, "\(detail)")
                 #expect(bad.failure?.party == .origin)
             }
         }

@@ -72,8 +72,13 @@ struct OptionsTests {
         try await withUpstream { upstream in
             let raw = await upstream.answer(
                 to: strange.request().observed { $0.decodesContent = true })
-            #expect(Array(raw.body.readableBytesView) == [1, 2, 3])
             #expect(raw.length == .known(3))
+            // Later versions have chosen by the time that the head is shown.
+            if CurlLibrary.version < 0x08_00_00 {
+                #expect(Array(raw.body.readableBytesView) == [1, 2, 3])
+            } else {
+                #expect(raw.failure?.cause == .badContentCoding)
+            }
             let failed = await upstream.answer(
                 to: broken.request().observed { $0.decodesContent = true })
             #expect(failed.failure?.cause == .badContentCoding)

@@ -49,7 +49,9 @@ struct TLSClosureTests {
             "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf of it", isCut: true,
             over: TLSVersions(minimum: .v12, maximum: .v12))
         #expect(record.failure?.kind == .httpResponseIncomplete)
-        #expect(record.failure?.detail.contains("close_notify") == true)
+        // libcurl 8.14 sees it itself, and says what OpenSSL does.
+        let detail = record.failure?.detail ?? ""
+        #expect(detail.contains("close_notify") || detail.contains("unexpected eof"), "\(detail)")
         #expect(record.text == "half of it")
     }
 

@@ -249,6 +249,10 @@ struct TLSTests {
                     return (true, await upstream.answer(to: posted, body: content))
                 }
                 for await (isLarge, record) in group {
+                    if isLarge, CurlLibrary.omitsLongFields, size > RequestChecks.longestField {
+                        #expect(record.failure?.kind == .requestHeadTooLarge)
+                        continue
+                    }
                     #expect(record.failure == nil && record.head?.status == .ok)
                     #expect(!isLarge || record.text == cookie)
                 }

@@ -128,6 +128,9 @@ struct TrustTests {
                 """)
         let identity = try client.identity
         try await withUpstream({ $0.certificateFile = origin.certificate }) { upstream in
+            // Of a name with two addresses libcurl 8.14 opens a socket for each.
+            #expect(await upstream.answer(to: origin.request(.get, "/who")).text == "NONE ")
+            let each = upstream.statistics().connectionsOpened
             for _ in 0..<2 {
                 let without = await upstream.answer(to: origin.request(.get, "/who"))
                 #expect(without.text == "NONE ")
@@ -135,7 +138,7 @@ struct TrustTests {
                 let with = await upstream.answer(to: request)
                 #expect(with.text.hasSuffix("CN=localhost"))
             }
-            #expect(upstream.statistics().connectionsOpened == 2)
+            #expect(upstream.statistics().connectionsOpened == 2 * each)
             let broken = TLSIdentity(form: .pkcs12, certificate: [1, 2, 3], password: "x")
             let failed = await upstream.answer(
                 to: origin.request().observed { $0.identity = broken })

@@ -4,6 +4,7 @@ import NIOCore
 import Testing
 
 @testable import LarderProcess
+@testable import LarderTransfer
 @testable import URLLoading
 
 @Suite("A load over HTTP")
@@ -44,7 +45,10 @@ struct HTTPLoadTests {
         for _ in 0..<2 {
             let heard = try await engine.heard(asked)
             #expect(heard.answer?.response.expectedContentLength == length)
-            #expect(heard.text == (method == "GET" ? "hello" : ""))
+            // Later versions of libcurl fail where they do not know a coding.
+            if CurlLibrary.version < 0x08_00_00 || !coding.contains("x-own") {
+                #expect(heard.text == (method == "GET" ? "hello" : ""))
+            }
         }
         await origin.stop()
     }
