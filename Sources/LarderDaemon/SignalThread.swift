@@ -1,0 +1,136 @@
+import Glibc
+import LarderHTTP
+import Synchronization
+
+/// Hears the signals of the whole process, on a thread that is made once somebody wants to hear any.
+///
+/// ```
+/// signal ──▶ handler, on any thread ──(pipe)──▶ thread "larder-signals" ──▶ each listener
+/// ```
+///
+/// Nothing has to be made when a signal comes: one that is to stop the proxy is heard at the limit of
+/// processes, too. The masks of other threads stay as they are, and a child that is started has the
+/// default actions again, as a handler does not survive execve(2).
+///
+/// The thread and the pipe last as long as the process: a handler may be about to write.
+enum SignalThread {
+    private struct Listener: Sendable {
+        let numbers: [CInt]
+        let hears: @Sendable (CInt) -> Void
+    }
+
+    private struct State {
+        var isRunning = false
+        var listeners: [Int: Listener] = [:]
+        /// Of the listener that came last.
+        var key = 0
+    }
+
+    private static let state = Mutex(State())
+    /// Where the handler writes: the signal's number, or 0 when there is a new listener.
+    private static let bell = Atomic<CInt>(-1)
+
+    /// Takes signals from their default action, for the rest of the process's life, and has a
+    /// listener hear them; once this returns, none is lost.
+    ///
+    /// - Parameter hears: called with each, one after the other; must not block.
+    /// - Returns: what to give to `remove`; nil where there is no thread to be had.
+    static func add(_ numbers: [CInt], _ hears: @escaping @Sendable (CInt) -> Void) -> Int? {
+        let added = self.state.withLock { state -> Int? in
+            guard state.isRunning || self.begin() else { return nil }
+            state.isRunning = true
+            state.key += 1
+            state.listeners[state.key] = Listener(numbers: numbers, hears: hears)
+            return state.key
+        }
+        guard let key = added else { return nil }
+        guard numbers.allSatisfy({ self.handle($0) }) else {
+            self.remove(key)
+            return nil
+        }
+        self.ring(0)
+        return key
+    }
+
+    /// Has a listener hear nothing more, but what is being told to it now.
+    static func remove(_ key: Int) {
+        self.state.withLock { state in
+            state.listeners[key] = nil
+        }
+    }
+
+    /// Makes the pipe and the thread; false when one of them is not to be had.
+    private static func begin() -> Bool {
+        var ends: [CInt] = [-1, -1]
+        guard unsafe pipe(&ends) == 0 else { return false }
+        let reader = ends[0]
+        let writer = ends[1]
+        do throws(NamedThread.Failure) {
+            if fcntl(reader, F_SETFD, FD_CLOEXEC) == 0, fcntl(writer, F_SETFD, FD_CLOEXEC) == 0,
+                fcntl(writer, F_SETFL, O_NONBLOCK) == 0
+            {
+                try NamedThread.start("larder-signals") { self.listen(reader) }
+                self.bell.store(writer, ordering: .sequentiallyConsistent)
+                return true
+            }
+        } catch {
+            // Whoever asked hears signals in another way.
+        }
+        close(reader)
+        close(writer)
+        return false
+    }
+
+    private static func handle(_ number: CInt) -> Bool {
+        var action = sigaction()
+        unsafe action.__sigaction_handler.sa_handler = self.note
+        action.sa_flags = CInt(SA_RESTART)
+        return unsafe sigaction(number, &action, nil) == 0
+    }
+
+    /// The handler, which does no more than is allowed in one (signal-safety(7)).
+    private static let note: @convention(c) (CInt) -> Void = { number in
+        let before = errno
+        SignalThread.ring(number)
+        errno = before
+    }
+
+    /// Never waits: where the pipe is full, thousands of signals have not been heard yet.
+    private static func ring(_ number: CInt) {
+        var byte = UInt8(truncatingIfNeeded: number)
+        _ = unsafe write(self.bell.load(ordering: .sequentiallyConsistent), &byte, 1)
+    }
+
+    /// The life of the thread: neither end of the pipe is ever closed.
+    private static func listen(_ reader: CInt) {
+        var byte: UInt8 = 0
+        while true {
+            let count = unsafe read(reader, &byte, 1)
+            if count == 1 {
+                if byte == 0 { self.unblock() } else { self.tell(CInt(byte)) }
+            } else if count == 0 || errno != EINTR {
+                return
+            }
+        }
+    }
+
+    /// Lets the signals come to this thread: whoever started the process may have blocked them, in
+    /// all others.
+    private static func unblock() {
+        let numbers = self.state.withLock { state in
+            state.listeners.values.flatMap { $0.numbers }
+        }
+        var signals = sigset_t()
+        guard unsafe sigemptyset(&signals) == 0 else { return }
+        for number in numbers { unsafe sigaddset(&signals, number) }
+        // It fails for its first argument alone.
+        unsafe pthread_sigmask(CInt(SIG_UNBLOCK), &signals, nil)
+    }
+
+    private static func tell(_ number: CInt) {
+        let listeners = self.state.withLock { state in
+            state.listeners.values.filter { $0.numbers.contains(number) }
+        }
+        for listener in listeners { listener.hears(number) }
+    }
+}
