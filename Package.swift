@@ -78,6 +78,8 @@ let package = Package(
         .target(name: "CBlocks"),
         // For the program alone: a library does not choose the memory of those who use it.
         .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
+        // The program's arguments, which the C library hands to its constructor.
+        .target(name: "CStart"),
 
         // Floor 1
         module("LarderHTTP", ["CLinux", nioCore]),
@@ -155,7 +157,7 @@ let package = Package(
             dependencies: [
                 "LarderDaemon", "LarderDisk", "LarderState", "LarderStore", "LarderPolicy",
                 "LarderArchive", "LarderCookies", "LarderCredentials", "LarderHTTP",
-                "LarderControl", "LarderConfig", "CJemalloc", arguments, crypto,
+                "LarderControl", "LarderConfig", "CJemalloc", "CStart", arguments, crypto,
             ],
             swiftSettings: house,
             // Swift's own library within: no jump through a table for every retain and release,

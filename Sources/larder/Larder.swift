@@ -27,7 +27,7 @@ enum Main {
     static func main() async {
         StandardDescriptors.fill()
         do {
-            var command = try Larder.parseAsRoot()
+            var command = try Larder.parseAsRoot(OwnStart.words)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -51,7 +51,7 @@ enum Main {
         // Help and the version are asked for by throwing, too; an ExitCode has nothing to say.
         guard code != .success, !(error is ExitCode) else { Larder.exit(withError: error) }
         Output.failure(
-            NearestVerb.failure(of: Array(CommandLine.arguments.dropFirst()))
+            NearestVerb.failure(of: OwnStart.words)
                 ?? CommandFailure(
                     .usage, Self.line(Larder.message(for: error)), remedy: "see \"larder help\""))
         exit(ExitStatus.usage.rawValue)
