@@ -58,8 +58,25 @@ package struct Places: Sendable, Equatable {
     /// is spelled, finds the same one. `default` is the name without a file or with one that is found
     /// unasked.
     package func controlSockets(forConfiguration file: String?) -> [String] {
-        let found = file.map(ResolvedPath.of)
-        let usual = self.usualFiles.map(ResolvedPath.of)
+        self.controlSockets(of: file, by: ResolvedPath.of)
+    }
+
+    /// Where a further control socket of a proxy with this configuration may lie, by the path as it is
+    /// given; empty where no link is in it.
+    ///
+    /// The links may lead elsewhere later, as those of a Kubernetes ConfigMap do whenever that changes.
+    package func furtherControlSockets(forConfiguration file: String?) -> [String] {
+        guard let file else { return [] }
+        let spelled = ResolvedPath.unfollowed(file)
+        // What is there is another file in each process: `/dev/stdin`, a shell's `<(…)`.
+        guard !spelled.hasPrefix("/dev/"), !spelled.hasPrefix("/proc/") else { return [] }
+        let further = self.controlSockets(of: file, by: ResolvedPath.unfollowed)
+        return further == self.controlSockets(forConfiguration: file) ? [] : further
+    }
+
+    private func controlSockets(of file: String?, by identity: (String) -> String) -> [String] {
+        let found = file.map(identity)
+        let usual = self.usualFiles.map(identity)
         let unusual = found.flatMap { usual.contains($0) ? nil : $0 }
         let name = unusual.map(Self.digest) ?? "default"
         return self.runtimeDirectories.map { "\($0)/control-\(name).sock" }

@@ -18,6 +18,25 @@ enum ResolvedPath {
         }
     }
 
+    /// The path as it is spelled, without what does not matter: links stay, whatever they lead to.
+    ///
+    /// `..` behind a link is above what that leads to, as everywhere.
+    static func unfollowed(_ path: String) -> String {
+        var spelled = "/"
+        for part in path.split(separator: "/") where part != "." {
+            guard part == ".." else {
+                spelled = Self.join(spelled, [part])
+                continue
+            }
+            let above = Self.parent(spelled)
+            let real = Self.parent(Self.of(spelled))
+            spelled = Self.of(above) == real ? above : real
+        }
+        return spelled
+    }
+
+    private static func parent(_ path: String) -> String { Self.join(path, [".."]) }
+
     /// realpath(3); nil where there is nothing, or nothing that we may see.
     private static func existing(_ path: String) -> String? {
         guard let found = unsafe realpath(path, nil) else { return nil }

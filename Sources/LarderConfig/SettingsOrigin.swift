@@ -66,11 +66,21 @@ package struct LoadedSettings: Sendable, Equatable {
         return self.places.controlSockets(forConfiguration: self.file)
     }
 
+    /// Where a further one may lie, so that the proxy is found when the links in the file's path lead
+    /// elsewhere; empty where there is to be none.
+    package var furtherControlSockets: [String] {
+        guard self.settings.controlSocket == nil else { return [] }
+        return self.places.furtherControlSockets(forConfiguration: self.file)
+    }
+
     /// Where commands look for the control socket of a running proxy, the likeliest place first.
     ///
-    /// One that was started before the file gave it a place is still where it lies by itself.
+    /// One that was started before the file gave it a place is still where it lies by itself. What
+    /// links lead to comes first: who was started with that has the settings that are read now.
     package var likelyControlSockets: [String] {
-        let places = self.places.controlSockets(forConfiguration: self.file)
+        let places =
+            self.places.controlSockets(forConfiguration: self.file)
+            + self.places.furtherControlSockets(forConfiguration: self.file)
         guard let path = self.settings.controlSocket?.text else { return places }
         return [path] + places.filter { $0 != path }
     }

@@ -12,7 +12,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A proxy that serves: its sessions, its listeners, its log, its control socket.
+/// A proxy that serves: its sessions, its listeners, its log, its control sockets.
 ///
 /// ```
 /// start ─▶ running ─▶ stop (drain, close sessions, end threads)
@@ -57,6 +57,12 @@ actor RunningProxy {
         let authenticator: FileAuthenticator
     }
 
+    /// A control socket, and what serves it.
+    private struct ServedControl {
+        let server: ControlServer
+        let task: Task<Void, Never>
+    }
+
     let log: Logger
     var loaded: LoadedSettings
     let members: [RunningSession]
@@ -71,8 +77,8 @@ actor RunningProxy {
     /// Where clients connect to, with the ports that were really taken.
     let listeners: [LarderProxy.ListenAddress]
     private let group: MultiThreadedEventLoopGroup
-    private var control: ControlServer?
-    private var controlTask: Task<Void, Never>?
+    /// None, one, or a further one for a path with links.
+    private var controls: [ServedControl] = []
     /// Those of sockets that were deleted.
     private var formerControlTasks: [Task<Void, Never>] = []
     private var isStopping = false
@@ -168,7 +174,7 @@ actor RunningProxy {
     private func openControl(_ loaded: LoadedSettings, options: Options) throws(DaemonError) {
         guard options.hasControl else { return }
         do throws(ControlError) {
-            try self.serveControl(at: loaded.controlSockets)
+            self.controls.append(try self.serveControl(at: loaded.controlSockets))
         } catch {
             // A container may have no place for it, and serves all the same.
             if error.code != .inUse, loaded.settings.controlSocket == nil {
@@ -185,29 +191,43 @@ actor RunningProxy {
                     + (error.code == .inUse ? "stop the other proxy, or " : "")
                     + "give control.socket another path")
         }
+        self.openFurtherControl(at: loaded.furtherControlSockets)
     }
 
-    private func serveControl(at paths: [String]) throws(ControlError) {
-        let control = try ControlServer(paths: paths, group: self.group, responder: self)
-        self.control = control
-        self.controlTask = Task { try? await control.run() }
-    }
-
-    /// Makes a control socket whose file somebody has deleted anew, where it was.
-    func restoreControl() {
-        guard !self.isStopping, let control = self.control, !control.isFound else { return }
-        let former = self.controlTask
+    /// Has commands find the proxy also when the links in the path of its configuration lead elsewhere.
+    private func openFurtherControl(at paths: [String]) {
+        guard !paths.isEmpty else { return }
         do throws(ControlError) {
-            try self.serveControl(at: [control.path])
-            former?.cancel()
-            if let former { self.formerControlTasks.append(former) }
-            self.log.notice(
-                "the control socket was gone, and was made anew",
-                metadata: ["path": "\(control.path)"])
+            self.controls.append(try self.serveControl(at: paths))
         } catch {
-            self.log.error(
-                "the control socket is gone: no command finds this proxy",
-                metadata: ["path": "\(control.path)", "cause": "\(error)"])
+            // One that was started by the same path before its links changed may still run: both may.
+            self.log.warning(
+                "no further control socket: commands may not find this proxy once links change",
+                metadata: ["cause": "\(error)", "remedy": "give control.socket a path"])
+        }
+    }
+
+    private func serveControl(at paths: [String]) throws(ControlError) -> ServedControl {
+        let server = try ControlServer(paths: paths, group: self.group, responder: self)
+        return ServedControl(server: server, task: Task { try? await server.run() })
+    }
+
+    /// Makes control sockets whose files somebody has deleted anew, where they were.
+    func restoreControl() {
+        guard !self.isStopping else { return }
+        for (index, former) in self.controls.enumerated() where !former.server.isFound {
+            let path = former.server.path
+            do throws(ControlError) {
+                self.controls[index] = try self.serveControl(at: [path])
+                former.task.cancel()
+                self.formerControlTasks.append(former.task)
+                self.log.notice(
+                    "the control socket was gone, and was made anew", metadata: ["path": "\(path)"])
+            } catch {
+                self.log.error(
+                    "the control socket is gone: no command finds this proxy there",
+                    metadata: ["path": "\(path)", "cause": "\(error)"])
+            }
         }
     }
 
@@ -218,11 +238,11 @@ actor RunningProxy {
         self.isStopping = true
         let begin = ContinuousClock.now
         await self.proxy.drain(within: deadline)
-        self.controlTask?.cancel()
+        for control in self.controls { control.task.cancel() }
         for member in self.members { await member.open.close() }
         // Not before: a command may wait for a cache, which answers it at the latest when it closes.
         for task in self.formerControlTasks { await task.value }
-        await self.controlTask?.value
+        for control in self.controls { await control.task.value }
         for listener in self.authenticators { await listener.authenticator.close() }
         await self.accessLog?.close(within: deadline - (ContinuousClock.now - begin))
         try? await self.group.shutdownGracefully()

@@ -247,6 +247,72 @@ struct PlacesTests {
         #expect(try sockets("usual.yaml") != plain)
     }
 
+    @Test("A path as it is spelled keeps its links, and `..` leads where it does")
+    func unfollowed() throws {
+        let files = FileManager.default
+        let directory = ResolvedPath.of(try Self.directory())
+        defer { try? files.removeItem(atPath: directory) }
+        try files.createDirectory(
+            atPath: directory + "/v1/deep", withIntermediateDirectories: true)
+        try files.createSymbolicLink(atPath: directory + "/current", withDestinationPath: "v1")
+        try files.createSymbolicLink(atPath: directory + "/deep", withDestinationPath: "v1/deep")
+        let cases = [
+            "/current/l.yaml": "/current/l.yaml", "//./current//l.yaml/": "/current/l.yaml",
+            "/current/deep/../l.yaml": "/current/l.yaml", "/deep/../l.yaml": "/v1/l.yaml",
+            "/current/../l.yaml": "/l.yaml", "/none/../l.yaml": "/l.yaml",
+        ]
+        for (path, expected) in cases {
+            #expect(ResolvedPath.unfollowed(directory + path) == directory + expected, "\(path)")
+        }
+        #expect(ResolvedPath.unfollowed("/../a/../..") == "/")
+    }
+
+    @Test("A proxy is known by the links to its file, too, when they lead elsewhere")
+    func swappedLink() throws {
+        let files = FileManager.default
+        let directory = try Self.directory()
+        defer { try? files.removeItem(atPath: directory) }
+        let usual = directory + "/user/.config/larder"
+        for path in [directory + "/v1", directory + "/v2", usual] {
+            try files.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        for file in ["/v1/l.yaml", "/v2/l.yaml"] {
+            try Data().write(to: URL(filePath: directory + file))
+        }
+        let link = directory + "/current"
+        try files.createSymbolicLink(atPath: link, withDestinationPath: "v1")
+        func load(_ name: String) throws -> LoadedSettings {
+            try Configuration.load(
+                named: name, environment: ProcessEnvironment(["HOME": directory + "/user"]),
+                currentDirectory: directory)
+        }
+        func asked(_ name: String) throws -> [String] { try load(name).likelyControlSockets }
+        let running = try load("current/l.yaml")
+        let served = running.controlSockets + running.furtherControlSockets
+        #expect(Set(served).count == 2)
+        #expect(try load("v1/l.yaml").furtherControlSockets.isEmpty)
+        let foreign = running.places.furtherControlSockets(forConfiguration: "/dev/fd/63")
+        #expect(foreign.isEmpty, "another file in each process")
+        let names = ["current/l.yaml", ".//current/l.yaml", "v2/../current/l.yaml", "v1/l.yaml"]
+        for name in names { #expect(try asked(name).first == served[0], "\(name)") }
+
+        try files.removeItem(atPath: link)
+        try files.createSymbolicLink(atPath: link, withDestinationPath: "v2")
+        for name in names {
+            let places = Set(try asked(name))
+            #expect(!places.isDisjoint(with: served), "\(name)")
+        }
+        let other = try asked("v2/l.yaml")
+        #expect(Set(other).isDisjoint(with: served))
+        #expect(try asked("current/l.yaml") == other + running.furtherControlSockets)
+
+        try files.createSymbolicLink(
+            atPath: usual + "/larder.yaml", withDestinationPath: link + "/l.yaml")
+        let found = try load(usual + "/larder.yaml")
+        #expect(found.controlSockets.allSatisfy { $0.hasSuffix("/control-default.sock") })
+        #expect(found.furtherControlSockets.isEmpty)
+    }
+
     @Test("A proxy that was started before its socket got a place is looked for where it was")
     func movedSocket() throws {
         func load(_ text: String) throws -> LoadedSettings {

@@ -142,6 +142,48 @@ struct DaemonTests {
         #expect(try await home.run("reload", "--config", home.configuration).status == 69)
     }
 
+    @Test("Commands find the proxy also when links in --config have come to lead elsewhere")
+    func swappedLink() async throws {
+        try await Scene.inTurn {
+            let (home, files) = (try Home(), FileManager.default)
+            let listener = "listeners: [{address: '127.0.0.1:0'}]\n"
+            let closed = listener + "access: [{action: deny}]\n"
+            for (name, settings) in ["v1": listener, "v2": closed] {
+                try files.createDirectory(
+                    atPath: home.path + "/" + name, withIntermediateDirectories: false)
+                try home.write(settings, to: name + "/larder.yaml")
+            }
+            // As Kubernetes has a ConfigMap's files.
+            let (data, next) = (home.path + "/..data", home.path + "/..data_tmp")
+            try files.createSymbolicLink(atPath: data, withDestinationPath: "v1")
+            try files.createSymbolicLink(
+                atPath: home.configuration, withDestinationPath: "..data/larder.yaml")
+            func sockets() throws -> [String] {
+                try files.contentsOfDirectory(atPath: home.path + "/run/larder")
+                    .filter { $0.hasPrefix("control-") }
+            }
+            let proxy = try await home.serve()
+            #expect(try sockets().count == 2)
+            let first = home.path + "/v1/larder.yaml"
+            for file in [home.configuration, first] {
+                #expect(try await home.run("fetches", "--config", file).status == 0, "\(file)")
+            }
+
+            try files.createSymbolicLink(atPath: next, withDestinationPath: "v2")
+            try #require(unsafe rename(next, data) == 0)
+            for file in [home.configuration, first] {
+                #expect(try await home.run("fetches", "--config", file).status == 0, "\(file)")
+            }
+            try files.removeItem(atPath: home.path + "/v1")
+            let reloaded = try await home.run("reload", "--config", home.configuration)
+            #expect(reloaded.status == 0, "\(reloaded.errText)")
+            #expect(reloaded.lines.last == "configuration reloaded")
+            #expect(try await proxy.get("http://h.example/").status == 403)
+            #expect(try await proxy.stop().status == 0)
+            #expect(try sockets().isEmpty)
+        }
+    }
+
     @Test("larder status counts what went on with clients and origins")
     func status() async throws {
         try await Scene.play(answer: { _ in response(body: "x") }) { scene in
