@@ -20,13 +20,15 @@ enum SignalThread {
     }
 
     private struct State {
-        var isRunning = false
         var listeners: [Int: Listener] = [:]
         /// Of the listener that came last.
         var key = 0
     }
 
     private static let state = Mutex(State())
+    /// Made when it is first asked for; false where there is no pipe or no thread to be had, and then for
+    /// good.
+    private static let isRunning = Self.begin()
     /// Where the handler writes: the signal's number, or 0 when there is a new listener.
     private static let bell = Atomic<CInt>(-1)
 
@@ -36,14 +38,12 @@ enum SignalThread {
     /// - Parameter hears: called with each, one after the other; must not block.
     /// - Returns: what to give to `remove`; nil where there is no thread to be had.
     static func add(_ numbers: [CInt], _ hears: @escaping @Sendable (CInt) -> Void) -> Int? {
-        let added = self.state.withLock { state -> Int? in
-            guard state.isRunning || self.begin() else { return nil }
-            state.isRunning = true
+        guard self.isRunning else { return nil }
+        let key = self.state.withLock { state in
             state.key += 1
             state.listeners[state.key] = Listener(numbers: numbers, hears: hears)
             return state.key
         }
-        guard let key = added else { return nil }
         guard numbers.allSatisfy({ self.handle($0) }) else {
             self.remove(key)
             return nil
