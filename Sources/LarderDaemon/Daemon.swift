@@ -36,7 +36,10 @@ package enum Daemon {
         // Before anything is opened: a signal that comes while it starts is not lost.
         let start = StartWatch()
         let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP]) { signal in
-            if signal != SIGHUP { start.end() }
+            guard signal != SIGHUP else { return }
+            // The second: where there is no thread to be had, nothing else would come of it.
+            if start.isEnded { _ = alarm(Self.lastTime) }
+            start.end()
         }
         var options = RunningProxy.Options()
         options.mayGoOn = { start.mayGoOn(at: .now) }
@@ -88,6 +91,9 @@ package enum Daemon {
         hearing.cancel()
         if !isClosed { log.warning("ended before everything was closed") }
     }
+
+    /// In seconds; then SIGALRM ends the process (alarm(2)), whatever keeps it from ending by itself.
+    private static let lastTime: UInt32 = 5
 
     /// What is left for closing files after the second signal; what is committed needs none.
     private static let closingTime = Duration.seconds(1)
