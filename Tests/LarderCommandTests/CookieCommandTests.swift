@@ -102,7 +102,10 @@ struct CookieCommandTests {
         // A Netscape file does not say when they were created.
         let read = file.entries.map { entry in
             var cookie = entry.cookie
-            if format == .netscape { cookie.createdMicroseconds = Self.now }
+            if format == .netscape {
+                cookie.createdMicroseconds = Self.now
+                cookie.lastUsedMicroseconds = Self.now
+            }
             return cookie
         }
         #expect(read == cookies)
