@@ -42,7 +42,8 @@ package struct Places: Sendable, Equatable {
         let cache = environment.cacheHome.map { "\($0)/larder" }
         let state = environment.stateHome.map { "\($0)/larder" }
         guard let own = cache ?? state else { return .system }
-        // Without a runtime directory the socket lies beside the cache, which is the user's alone.
+        // Without a runtime directory the socket lies beside the cache, or else the state, which are the
+        // user's alone.
         let runtime = environment.directory("XDG_RUNTIME_DIR").map { "\($0)/larder" }
         return Places(
             isSystem: false, cacheDirectory: cache ?? Self.system.cacheDirectory,

@@ -1,4 +1,6 @@
 /// A running proxy, in a few facts, and what it has done since it started, all sessions together.
+///
+/// What is added to it later is optional, as a proxy of an older release does not tell it.
 package struct DaemonStatus: Codable, Sendable, Equatable {
     /// What went on with clients.
     package struct Clients: Codable, Sendable, Equatable {

@@ -35,11 +35,9 @@ package enum Daemon {
         DescriptorLimit.raise()
         // Before anything is opened: a signal that comes while it starts is not lost.
         let start = StartWatch()
+        SignalThread.bound(Self.lastTime)
         let signals = SignalSource.signals([SIGTERM, SIGINT, SIGHUP]) { signal in
-            guard signal != SIGHUP else { return }
-            // The second: where there is no thread to be had, nothing else would come of it.
-            if start.isEnded { _ = alarm(Self.lastTime) }
-            start.end()
+            if signal != SIGHUP { start.end() }
         }
         var options = RunningProxy.Options()
         options.mayGoOn = { start.mayGoOn(at: .now) }
@@ -93,7 +91,7 @@ package enum Daemon {
     }
 
     /// In seconds; then SIGALRM ends the process (alarm(2)), whatever keeps it from ending by itself.
-    private static let lastTime: UInt32 = 5
+    static let lastTime: UInt32 = 5
 
     /// What is left for closing files after the second signal; what is committed needs none.
     private static let closingTime = Duration.seconds(1)

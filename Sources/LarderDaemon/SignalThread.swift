@@ -9,8 +9,7 @@ import Synchronization
 /// signal ──▶ handler, on any thread ──(pipe)──▶ thread "larder-signals" ──▶ each listener
 /// ```
 ///
-/// Nothing has to be made when a signal comes: one that is to stop the proxy is heard at the limit of
-/// processes, too. The masks of other threads stay as they are, and a child that is started has the
+/// Nothing has to be made for a signal to be heard. The masks of other threads stay as they are, and a child that is started has the
 /// default actions again, as a handler does not survive execve(2).
 ///
 /// The thread and the pipe last as long as the process: a handler may be about to write.
@@ -32,6 +31,22 @@ enum SignalThread {
     private static let isRunning = Self.begin()
     /// Where the handler writes: the signal's number, or 0 when there is a new listener.
     private static let bell = Atomic<CInt>(-1)
+
+    /// In seconds; 0: no bound.
+    private static let lastTime = Atomic<UInt32>(0)
+    /// How many signals to stop have come.
+    private static let stops = Atomic<UInt32>(0)
+
+    /// Has SIGALRM end the process so many seconds behind the second SIGTERM or SIGINT, whatever keeps
+    /// it from ending by itself (alarm(2)): at the limit of processes nobody may be there to hear them, as
+    /// who is told by Dispatch waits there for a thread. To be called before `add`.
+    static func bound(_ seconds: UInt32) {
+        self.lastTime.store(seconds, ordering: .sequentiallyConsistent)
+        // Whoever started the process may have had it ignored.
+        var action = sigaction()
+        unsafe action.__sigaction_handler.sa_handler = SIG_DFL
+        _ = unsafe sigaction(SIGALRM, &action, nil)
+    }
 
     /// Takes signals from their default action, for the rest of the process's life, and has a
     /// listener hear them; once this returns, none is lost.
@@ -66,6 +81,8 @@ enum SignalThread {
         guard unsafe pipe(&ends) == 0 else { return false }
         let reader = ends[0]
         let writer = ends[1]
+        // Made here, and not in the handler.
+        _ = (self.lastTime.load(ordering: .relaxed), self.stops.load(ordering: .relaxed))
         do throws(NamedThread.Failure) {
             if fcntl(reader, F_SETFD, FD_CLOEXEC) == 0, fcntl(writer, F_SETFD, FD_CLOEXEC) == 0,
                 fcntl(writer, F_SETFL, O_NONBLOCK) == 0
@@ -92,8 +109,16 @@ enum SignalThread {
     /// The handler, which does no more than is allowed in one (signal-safety(7)).
     private static let note: @convention(c) (CInt) -> Void = { number in
         let before = errno
+        SignalThread.count(number)
         SignalThread.ring(number)
         errno = before
+    }
+
+    private static func count(_ number: CInt) {
+        let time = self.lastTime.load(ordering: .sequentiallyConsistent)
+        guard time > 0, number == SIGTERM || number == SIGINT else { return }
+        let count = self.stops.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue
+        if count == 2 { _ = alarm(time) }
     }
 
     /// Never waits: where the pipe is full, thousands of signals have not been heard yet.
@@ -116,14 +141,14 @@ enum SignalThread {
     }
 
     /// Lets the signals come to this thread: whoever started the process may have blocked them, in
-    /// all others.
+    /// all others. So SIGALRM, which has to find one that it can end the process by (`bound`).
     private static func unblock() {
         let numbers = self.state.withLock { state in
             state.listeners.values.flatMap { $0.numbers }
         }
         var signals = sigset_t()
         guard unsafe sigemptyset(&signals) == 0 else { return }
-        for number in numbers { unsafe sigaddset(&signals, number) }
+        for number in numbers + [SIGALRM] { unsafe sigaddset(&signals, number) }
         // It fails for its first argument alone.
         unsafe pthread_sigmask(CInt(SIG_UNBLOCK), &signals, nil)
     }

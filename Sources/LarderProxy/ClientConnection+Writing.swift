@@ -245,7 +245,9 @@ extension ClientConnection {
 
     /// Ends the connection in the middle of an answer at once: what is not sent yet is lost.
     func cutAtOnce(_ reason: String) {
-        let endsWithConnection = self.exchange?.framing?.endsWithConnection == true
+        // Of an answer that is written, and that the client has not taken whole, it is not known any more.
+        let endsWithConnection =
+            self.exchange.map { $0.framing?.endsWithConnection == true } ?? (self.unsentBytes > 0)
         _ = self.state.connectionEnded()
         self.abandonExchange(reason)
         if endsWithConnection {

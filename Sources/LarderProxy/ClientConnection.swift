@@ -224,7 +224,7 @@ final class ClientConnection: ChannelInboundHandler {
         case .close:
             self.closeWhenSent()
         case .abort:
-            self.context?.close(promise: nil)
+            self.cutAtOnce("the client sends no more of its content")
         case .answerTimeout:
             self.answerTimeout()
         }

@@ -67,11 +67,6 @@ extension EasyHandle {
         self.connectsAnew = isNew
     }
 
-    /// Has libcurl look a name up, whatever it knows of it (CURLOPT_DNS_CACHE_TIMEOUT(3)).
-    func lookUpAnew() {
-        self.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
-    }
-
     /// Sets what is no option of a profile, as each transfer does for itself.
     private func setBeside(_ option: CURLoption, _ value: Bool) {
         let profile = self.profile

@@ -27,6 +27,8 @@ import LarderHTTP
     private(set) var profile: OptionProfile?
     /// Set in the transfer before, and to be taken back by the next (`connectAnew`).
     var connectsAnew = false
+    /// What CURLOPT_RESOLVE(3) was given, which libcurl does not copy.
+    private var forgotten: UnsafeMutablePointer<curl_slist>?
     /// Whom the URL names, where that may be the same for the next transfer.
     private(set) var origin: OriginURL?
     /// Whose callbacks libcurl calls, with this handle as their context: never a pointer to a transfer
@@ -66,6 +68,7 @@ import LarderHTTP
 
     deinit {
         unsafe curl_easy_cleanup(self.pointer)
+        unsafe curl_slist_free_all(self.forgotten)
         unsafe self.errorText.deallocate()
     }
 
@@ -103,6 +106,8 @@ import LarderHTTP
     private func reset() {
         unsafe curl_easy_reset(self.pointer)
         self.firstError = CURLE_OK
+        unsafe curl_slist_free_all(self.forgotten)
+        unsafe self.forgotten = nil
         self.listed = nil
         self.fields.removeAll()
         self.parentFields.removeAll()
@@ -183,6 +188,16 @@ import LarderHTTP
 
     func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) {
         self.note(unsafe ccurl_set_pointer(self.pointer, option, value))
+    }
+
+    /// Has libcurl forget what it knows of a name when the transfer begins, once between two resets.
+    ///
+    /// - Parameter name: with the port, as in `host:80`.
+    func forgetName(_ name: String) {
+        guard unsafe self.forgotten == nil, let list = unsafe curl_slist_append(nil, "-\(name)")
+        else { return self.note(CURLE_OUT_OF_MEMORY) }
+        unsafe self.forgotten = list
+        self.note(unsafe ccurl_set_list(self.pointer, CURLOPT_RESOLVE, list))
     }
 
     /// Hands the field lines over, which must not change until the transfer is over.

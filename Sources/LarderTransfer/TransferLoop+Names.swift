@@ -30,11 +30,12 @@ extension TransferLoop {
     ///
     /// - Returns: false where that is not to be had, or was done already; the transfer is over then.
     func looksUpAnew(_ transfer: Transfer, _ easy: EasyHandle) -> Bool {
-        guard !transfer.hasLookedUp, transfer.lookedUpName != nil, !transfer.hasBegunRequest,
-            transfer.failure == nil, transfer.addressObjection == nil
+        guard !transfer.hasLookedUp, let name = transfer.lookedUpName,
+            !transfer.hasBegunRequest, transfer.failure == nil, transfer.addressObjection == nil
         else { return false }
         transfer.hasLookedUp = true
-        easy.lookUpAnew()
+        transfer.nameAwaitedSince = nil
+        easy.forgetName(name)
         return self.sendAnew(transfer, easy)
     }
 
@@ -80,6 +81,8 @@ extension TransferLoop {
         for id in placed { self.transfer(id)?.hasLookupPlace = true }
         let admitted = placed + known
         for id in admitted { self.transfer(id)?.awaitedName = nil }
+        // Another has just looked it up.
+        for id in known { self.transfer(id)?.hasLookedUp = true }
         self.launch(admitted)
         for id in placed {
             // It could not begin.

@@ -42,7 +42,11 @@ struct Status: AsyncParsableCommand {
             if case .status(let status) = reply { told = status }
             return true
         }
-        guard let status = told else { return }
+        guard let status = told, status.clients != nil, status.origins != nil else {
+            throw CommandFailure(
+                .unavailable, "the proxy that runs is of an older release, which does not tell",
+                remedy: "restart it")
+        }
         if self.json { return try Output.line(try JSONLine.of(status)) }
         let lines =
             self.prometheus

@@ -88,7 +88,7 @@ enum StatusText {
 
     private static func metrics(_ clients: DaemonStatus.Clients) -> [PrometheusMetric] {
         [
-            .init("client_connections", .gauge, "Open ones.", clients.openConnections),
+            .init("client_connections_open", .gauge, "Open ones.", clients.openConnections),
             .init("client_connections_total", .counter, "Accepted.", clients.connections),
             .init(
                 "client_connections_refused_total", .counter,
@@ -109,7 +109,7 @@ enum StatusText {
             .init(
                 "client_sent_bytes_total", .counter, "To clients, tunnels included.",
                 clients.bytesSent),
-            .init("tunnels", .gauge, "Open ones.", clients.openTunnels),
+            .init("tunnels_open", .gauge, "Open ones.", clients.openTunnels),
             .init("tunnels_total", .counter, "Begun.", clients.tunnels),
             .init(
                 "answers_cut_total", .counter, "Answers that did not reach their end.",
@@ -125,11 +125,11 @@ enum StatusText {
     private static func metrics(_ origins: DaemonStatus.Origins) -> [PrometheusMetric] {
         [
             .init(
-                "origin_connections", .gauge, "Open ones, idle ones included; no tunnels.",
+                "origin_connections_open", .gauge, "Open ones, idle ones included; no tunnels.",
                 origins.openConnections),
             .init("origin_connections_total", .counter, "Made.", origins.connections),
             .init(
-                "fetches", .gauge, "Requests to origins under way, waiting ones included.",
+                "fetches_open", .gauge, "Requests to origins under way, waiting ones included.",
                 origins.openFetches),
             .init("fetches_total", .counter, "Begun.", origins.fetches),
             .init(

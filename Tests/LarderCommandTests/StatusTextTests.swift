@@ -75,16 +75,17 @@ struct StatusTextTests {
     func metrics() {
         let lines = PrometheusMetric.lines(StatusText.metrics(Self.busy))
         for line in [
-            "# TYPE larder_client_connections gauge", "larder_client_connections 12",
+            "# TYPE larder_client_connections_open gauge", "larder_client_connections_open 12",
             "# TYPE larder_client_connections_total counter",
             "larder_client_connections_total 3456", "larder_client_connections_refused_total 1",
             "larder_client_connections_delayed_total 2", "larder_client_accepts_failed_total 3",
             "larder_client_requests_total 1234567", "larder_client_received_bytes_total 1536",
-            "larder_client_sent_bytes_total 3221225472", "larder_tunnels 1",
+            "larder_client_sent_bytes_total 3221225472", "larder_tunnels_open 1",
             "larder_tunnels_total 33", "larder_answers_cut_total 4",
             "larder_own_answers_total{status=\"403\"} 1200",
-            "larder_own_answers_total{status=\"504\"} 3", "larder_origin_connections 1",
-            "larder_origin_connections_total 70", "larder_fetches 2", "larder_fetches_total 4222",
+            "larder_own_answers_total{status=\"504\"} 3", "larder_origin_connections_open 1",
+            "larder_origin_connections_total 70", "larder_fetches_open 2",
+            "larder_fetches_total 4222",
             "larder_lookups_delayed_total 5",
         ] { #expect(lines.contains(line), "\(line)") }
         // One that collects both files takes no metric with two explanations.

@@ -111,8 +111,10 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a client that does not read holds a bounded amount, and is cut off in time")
-    func slowReader() async throws {
+    @Test(
+        "a client that does not read holds a bounded amount, and is cut off in time",
+        arguments: ["1.1", "1.0"])
+    func slowReader(_ version: String) async throws {
         let body = EndlessBody()
         try await Fixture.run(
             ScriptedSession { $0.answer(from: body) },
@@ -123,13 +125,32 @@ struct ConnectionTests {
             }
         ) { proxy in
             let client = try await proxy.connect(reads: false)
-            try await client.send(get())
+            try await client.send(get("/", version: version))
             try await body.isCancelled.wait(for: "the cut") { $0 }
             // Both kernels' socket buffers, our own, and one turn's pieces.
             #expect(body.taken.value < 16 << 20)
             let entry = try await proxy.log.entry()
             #expect(entry.failure == "the client takes nothing of its answer")
-            try await client.close()
+            // Where the end of the connection would mean the end of the content: a reset, which who
+            // does not read hears of, too.
+            if version == "1.0" {
+                try await client.seen.wait(for: "the reset") { $0.closed }
+            } else {
+                try await client.close()
+            }
+        }
+    }
+
+    @Test("an answer without another end than its connection's is reset also where all is written")
+    func slowReaderOfAll() async throws {
+        let body = String(repeating: "x", count: 32 << 20)
+        try await Fixture.run(
+            ScriptedSession { $0.answer(200, [:], body, length: .unknown) },
+            configure: { $0.sendTimeout = .milliseconds(200) }
+        ) { proxy in
+            let client = try await proxy.connect(reads: false)
+            try await client.send(get("/", version: "1.0"))
+            try await client.seen.wait(for: "the reset") { $0.closed }
         }
     }
 
