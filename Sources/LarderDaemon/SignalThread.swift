@@ -9,8 +9,8 @@ import Synchronization
 /// signal ──▶ handler, on any thread ──(pipe)──▶ thread "larder-signals" ──▶ each listener
 /// ```
 ///
-/// Nothing has to be made for a signal to be heard. The masks of other threads stay as they are, and a child that is started has the
-/// default actions again, as a handler does not survive execve(2).
+/// Nothing has to be made for a signal to be heard. The masks of other threads stay as they are, and a
+/// child that is started has the default actions again, as a handler does not survive execve(2).
 ///
 /// The thread and the pipe last as long as the process: a handler may be about to write.
 enum SignalThread {
@@ -140,8 +140,10 @@ enum SignalThread {
         }
     }
 
-    /// Lets the signals come to this thread: whoever started the process may have blocked them, in
-    /// all others. So SIGALRM, which has to find one that it can end the process by (`bound`).
+    /// Lets the signals come to this thread, and SIGALRM, which has to find one that it can end the
+    /// process by (`bound`).
+    ///
+    /// Whoever started the process may have blocked them in all others.
     private static func unblock() {
         let numbers = self.state.withLock { state in
             state.listeners.values.flatMap { $0.numbers }
