@@ -37,9 +37,10 @@ enum SignalThread {
     /// How many signals to stop have come.
     private static let stops = Atomic<UInt32>(0)
 
-    /// Has SIGALRM end the process so many seconds behind the second SIGTERM or SIGINT, whatever keeps
-    /// it from ending by itself (alarm(2)): at the limit of processes nobody may be there to hear them, as
-    /// who is told by Dispatch waits there for a thread. To be called before `add`.
+    /// Has SIGALRM end the process so many seconds behind the second SIGTERM or SIGINT (alarm(2)).
+    ///
+    /// At the limit of processes it may not end by itself: who is told by Dispatch waits there for a
+    /// thread. To be called before `add`.
     static func bound(_ seconds: UInt32) {
         self.lastTime.store(seconds, ordering: .sequentiallyConsistent)
         // Whoever started the process may have had it ignored.
