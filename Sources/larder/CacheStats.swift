@@ -21,21 +21,7 @@ struct CacheStats: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions
     @OptionGroup var session: SessionOption
-
-    @Flag(help: "Print one JSON object.")
-    var json = false
-
-    @Flag(
-        help:
-            "In the text format of Prometheus, as the textfile collector of node_exporter takes it."
-    )
-    var prometheus = false
-
-    func validate() throws {
-        if self.json, self.prometheus {
-            throw ValidationError("--json and --prometheus are two forms; give one of them")
-        }
-    }
+    @OptionGroup var form: FigureForm
 
     func run() async throws {
         let view = try CacheView(self.options, self.session, needsDisk: false)
@@ -58,8 +44,8 @@ struct CacheStats: AsyncParsableCommand {
             if report.running == nil { throw unreadable }
             for cause in CommandFailure(unreadable)?.causes ?? [] { Output.note(cause) }
         }
-        if self.json { return try Output.line(try JSONLine.of(report)) }
-        if self.prometheus {
+        if self.form.json { return try Output.line(try JSONLine.of(report)) }
+        if self.form.prometheus {
             for line in CacheStatsMetrics.lines(report) { try Output.line(line) }
             return
         }

@@ -9,29 +9,14 @@ struct Status: AsyncParsableCommand {
         discussion: """
             Connections, requests, bytes and tunnels of all sessions together, as they are now and as the \
             proxy has counted them since its start, and the answers it gave of its own, by status: a 403 \
-            is an access rule's or a port's, a 502 to 504 a failure. What the cache of a session holds and \
-            has done, "larder cache stats" shows; who can say why one answer was as it was is \
-            "larder explain".
+            is an access rule's or a port's, a 502 to 504 a failure. "larder cache stats" shows what the \
+            cache of a session holds and has done, and "larder explain" why an answer was as it was.
 
             Exit status 69: no proxy runs.
             """)
 
     @OptionGroup var options: ConfigurationOptions
-
-    @Flag(help: "Print one JSON object.")
-    var json = false
-
-    @Flag(
-        help:
-            "In the text format of Prometheus, as the textfile collector of node_exporter takes it."
-    )
-    var prometheus = false
-
-    func validate() throws {
-        if self.json, self.prometheus {
-            throw ValidationError("--json and --prometheus are two forms; give one of them")
-        }
-    }
+    @OptionGroup var form: FigureForm
 
     func run() async throws {
         guard var client = try self.options.load().runningProxy(patience: .seconds(10)) else {
@@ -47,9 +32,9 @@ struct Status: AsyncParsableCommand {
                 .unavailable, "the proxy that runs is of an older release, which does not tell",
                 remedy: "restart it")
         }
-        if self.json { return try Output.line(try JSONLine.of(status)) }
+        if self.form.json { return try Output.line(try JSONLine.of(status)) }
         let lines =
-            self.prometheus
+            self.form.prometheus
             ? PrometheusMetric.lines(StatusText.metrics(status))
             : StatusText.lines(status, nowMicroseconds: wallClockMicroseconds())
         for line in lines { try Output.line(line) }
