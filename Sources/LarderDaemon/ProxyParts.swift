@@ -131,7 +131,7 @@ struct ProxyParts {
     private static func code(of error: StateError) -> DaemonError.Code {
         switch error.code {
         case .inUse: .unavailable
-        case .untrusted: .notPermitted
+        case .untrusted, .denied: .notPermitted
         case .wrongKey, .badKeyFile, .damaged, .full, .unavailable: .configuration
         }
     }

@@ -29,7 +29,7 @@ struct SessionState: Sendable {
             switch error.code {
             case .wrongKey, .badKeyFile, .untrusted: throw .state(error)
             case .inUse where !yields: throw .state(error)
-            case .inUse, .damaged, .full, .unavailable: break
+            case .inUse, .damaged, .full, .unavailable, .denied: break
             }
             report(.withoutState(error))
             return SessionState(file: nil, missing: error, digests: KeyedDigest())

@@ -109,7 +109,7 @@ extension CookieStorageError {
             switch error.code {
             case .full: .full
             case .damaged: .damaged
-            case .inUse, .wrongKey, .badKeyFile, .unavailable, .untrusted: .unavailable
+            case .inUse, .wrongKey, .badKeyFile, .unavailable, .denied, .untrusted: .unavailable
             }
         self.init(code, "\(error)")
     }
@@ -122,7 +122,7 @@ extension CredentialStorageError {
             case .full: .full
             case .damaged: .damaged
             case .wrongKey, .badKeyFile: .wrongKey
-            case .inUse, .unavailable, .untrusted: .unavailable
+            case .inUse, .unavailable, .denied, .untrusted: .unavailable
             }
         self.init(code, "\(error)")
     }

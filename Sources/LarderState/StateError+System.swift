@@ -10,9 +10,9 @@ extension StateError {
         case ENOSPC, EDQUOT, EFBIG:
             self = .full(path, cause)
         case EACCES, EPERM:
-            self.init(
-                .unavailable, path: path, cause: cause,
-                remedy: "let the user that larder runs as read and write it")
+            self = .denied(path, cause)
+        case EROFS:
+            self = .readOnly(path, cause)
         case EBUSY:
             self.init(
                 .unavailable, path: path, cause: cause,
@@ -44,8 +44,12 @@ extension StateError {
             self.init(
                 .untrusted, path: path, cause: "\(error)",
                 remedy: "chown it to the user that larder runs as, or name another")
-        case .readersFull, .transactionFull, .badValueSize, .permissionDenied,
-            .readOnlyFileSystem, .inputOutput, .noMemory, .noSuchFile, .exchanged, .closed,
+        case .permissionDenied:
+            self = .denied(path, "\(error)")
+        case .readOnlyFileSystem:
+            self = .readOnly(path, "\(error)")
+        case .readersFull, .transactionFull, .badValueSize, .inputOutput, .noMemory, .noSuchFile,
+            .exchanged, .closed,
             .cancelled, .other:
             self = .outOfOrder(path, "\(error)")
         }
@@ -55,6 +59,18 @@ extension StateError {
         StateError(
             .full, path: path, cause: cause,
             remedy: "make room; what changes meanwhile is kept in memory")
+    }
+
+    private static func denied(_ path: String, _ cause: String) -> StateError {
+        StateError(
+            .denied, path: path, cause: cause,
+            remedy: "let the user that larder runs as read and write it")
+    }
+
+    private static func readOnly(_ path: String, _ cause: String) -> StateError {
+        StateError(
+            .unavailable, path: path, cause: cause,
+            remedy: "make the file system writable, or give the session another state-directory")
     }
 
     private static func outOfOrder(_ path: String, _ cause: String) -> StateError {

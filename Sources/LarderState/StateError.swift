@@ -8,6 +8,8 @@ package struct StateError: Error, Sendable, Equatable {
         /// A key file that others may read, or that holds something else.
         case badKeyFile = "bad-key-file"
         case damaged, full, unavailable
+        /// This user may not read or write it.
+        case denied
         /// Somebody else may have laid it there, or could.
         case untrusted
     }

@@ -125,7 +125,7 @@ struct CommandFailure: Error, Equatable {
             case .damaged: .data
             case .full: .cannotCreate
             case .unavailable: .inputOutput
-            case .untrusted: .notPermitted
+            case .untrusted, .denied: .notPermitted
             }
         return CommandFailure(status, "\(error.path): \(error.cause)", remedy: error.remedy)
     }
