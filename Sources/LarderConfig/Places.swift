@@ -106,8 +106,8 @@ package struct Places: Sendable, Equatable {
         return isFormer ? former : beside
     }
 
-    /// Also where it cannot be seen: nothing is to be made anew in its place.
-    private static func isThere(_ path: String) -> Bool {
+    /// Whether something is there; also where it cannot be seen, as that is not nothing.
+    package static func isThere(_ path: String) -> Bool {
         unsafe access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR)
     }
 

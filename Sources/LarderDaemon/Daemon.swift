@@ -91,7 +91,7 @@ package enum Daemon {
     }
 
     /// In seconds; then SIGALRM ends the process (alarm(2)), whatever keeps it from ending by itself.
-    static let lastTime: UInt32 = 5
+    private static let lastTime: UInt32 = 5
 
     /// What is left for closing files after the second signal; what is committed needs none.
     private static let closingTime = Duration.seconds(1)

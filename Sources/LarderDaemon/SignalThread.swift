@@ -44,9 +44,7 @@ enum SignalThread {
     static func bound(_ seconds: UInt32) {
         self.lastTime.store(seconds, ordering: .sequentiallyConsistent)
         // Whoever started the process may have had it ignored.
-        var action = sigaction()
-        unsafe action.__sigaction_handler.sa_handler = SIG_DFL
-        _ = unsafe sigaction(SIGALRM, &action, nil)
+        _ = self.handle(SIGALRM, SIG_DFL)
     }
 
     /// Takes signals from their default action, for the rest of the process's life, and has a
@@ -61,7 +59,7 @@ enum SignalThread {
             state.listeners[state.key] = Listener(numbers: numbers, hears: hears)
             return state.key
         }
-        guard numbers.allSatisfy({ self.handle($0) }) else {
+        guard numbers.allSatisfy({ self.handle($0, self.note) }) else {
             self.remove(key)
             return nil
         }
@@ -100,9 +98,9 @@ enum SignalThread {
         return false
     }
 
-    private static func handle(_ number: CInt) -> Bool {
+    private static func handle(_ number: CInt, _ handler: __sighandler_t?) -> Bool {
         var action = sigaction()
-        unsafe action.__sigaction_handler.sa_handler = self.note
+        unsafe action.__sigaction_handler.sa_handler = handler
         action.sa_flags = CInt(SA_RESTART)
         return unsafe sigaction(number, &action, nil) == 0
     }

@@ -1,4 +1,3 @@
-import Glibc
 package import LarderConfig
 package import LarderControl
 import LarderCookies
@@ -73,12 +72,7 @@ package struct StateAnswers: Sendable {
                 "the session \(self.settings.name.text) keeps nothing on disk, and no proxy is "
                     + "running")
         }
-        // What may not be looked at is not "nothing".
-        if !making, unsafe access("\(directory)/state.mdb", F_OK) != 0,
-            errno == ENOENT || errno == ENOTDIR
-        {
-            return nil
-        }
+        if !making, !Places.isThere("\(directory)/state.mdb") { return nil }
         // Also for looking: a lock and a table of readers come with the opening.
         try ForeignFile.check(directory, holding: "state.mdb")
         let key =

@@ -49,8 +49,7 @@ extension StateError {
         case .readOnlyFileSystem:
             self = .readOnly(path, "\(error)")
         case .readersFull, .transactionFull, .badValueSize, .inputOutput, .noMemory, .noSuchFile,
-            .exchanged, .closed,
-            .cancelled, .other:
+            .exchanged, .closed, .cancelled, .other:
             self = .outOfOrder(path, "\(error)")
         }
     }

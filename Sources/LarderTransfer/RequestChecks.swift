@@ -60,17 +60,17 @@ package enum RequestChecks {
         _ request: Request, omitsLongFields: Bool
     ) throws(UpstreamFailure) {
         let size = self.headSize(request)
-        let excess =
-            if size > self.largestHead {
-                "a request head of more than 1 MB"
-            } else if omitsLongFields, size > self.longestField,
-                request.fields.lines.contains(where: { $0.valueLength > self.longestField })
-            {
-                "a field of more than 300 KB in a request"
-            } else {
-                nil as String?
-            }
-        guard let excess else { return }
+        guard size > self.longestField else { return }
+        let excess: String
+        if size > self.largestHead {
+            excess = "a request head of more than 1 MB"
+        } else if omitsLongFields,
+            request.fields.lines.contains(where: { $0.valueLength > self.longestField })
+        {
+            excess = "a field of more than 300 KB in a request"
+        } else {
+            return
+        }
         throw UpstreamFailure(
             .requestHeadTooLarge, party: .client, cause: .requestHead,
             detail:

@@ -19,11 +19,7 @@ enum StatusText {
 
     private static func facts(_ clients: DaemonStatus.Clients) -> [FactPage.Fact] {
         var facts: [FactPage.Fact] = [
-            (
-                "clients",
-                "\(Human.count(clients.openConnections, "connection")) open, "
-                    + "\(Human.count(clients.connections)) in all"
-            )
+            ("clients", Self.connections(clients.openConnections, of: clients.connections))
         ]
         let turnedAway: [(UInt64, String)] = [
             (clients.connectionsRefused, "closed at once, their clients having enough"),
@@ -57,13 +53,13 @@ enum StatusText {
         return facts
     }
 
+    private static func connections(_ open: UInt64, of all: UInt64) -> String {
+        "\(Human.count(open, "connection")) open, \(Human.count(all)) in all"
+    }
+
     private static func facts(_ origins: DaemonStatus.Origins) -> [FactPage.Fact] {
         var facts: [FactPage.Fact] = [
-            (
-                "origins",
-                "\(Human.count(origins.openConnections, "connection")) open, "
-                    + "\(Human.count(origins.connections)) in all"
-            ),
+            ("origins", Self.connections(origins.openConnections, of: origins.connections)),
             (
                 "fetches",
                 "\(Human.count(origins.openFetches)) under way, \(Human.count(origins.fetches)) in all"
