@@ -222,6 +222,8 @@ struct ProtectionSpaceTests {
         dump(store, to: &shown)
         dump(session, to: &shown)
         dump(credential.password, to: &shown)
+        // Where a private type's description lies, another place in each run, may have any digits.
+        shown = shown.replacing(#/ at \$[0-9a-f]+/#, with: "")
         #expect(shown.contains("anna"))
         #expect(!shown.contains("geheim") && !shown.contains("103"))  // Its first byte.
     }
