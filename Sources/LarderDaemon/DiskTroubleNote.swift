@@ -21,7 +21,7 @@ final class DiskTroubleNote: Sendable {
                 cause: "\(error.path): \(error.cause)", microseconds: now.microseconds,
                 isOver: false)
             self.last.withLock { $0 = trouble }
-        case .disk(.recovered): self.last.withLock { $0?.isOver = true }
+        case .disk(.recovered), .disk(.opened): self.last.withLock { $0?.isOver = true }
         // Those are told of by the log; this is about the cache.
         case .disk, .state, .withoutState, .cookies, .credentialsNotKept, .withoutPublicSuffixes,
             .transfersWait:

@@ -132,6 +132,10 @@ extension DiskEvent {
             log.debug("something was stored on disk again", metadata: ["session": "\(session)"])
         case .settled:
             log.notice("storing on disk again", metadata: ["session": "\(session)"])
+        case .opened:
+            log.notice(
+                "the cache on disk could be opened: storing there from now on",
+                metadata: ["session": "\(session)"])
         case .removalNotKept(let error):
             log.warning(
                 "responses that were removed may come back at the next start",

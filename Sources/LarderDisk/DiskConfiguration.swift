@@ -117,6 +117,8 @@ package enum DiskEvent: Sendable, Equatable {
     case recovered
     /// It has stored again for so long that the trouble is over.
     case settled
+    /// It could not be opened when its session began, and is open now.
+    case opened
     /// What was removed may come back with the next process: it could not be written down anywhere.
     case removalNotKept(StoreError)
 }

@@ -224,7 +224,7 @@ struct DiskPlaces {
     func noteRemoval(_ place: String?) -> RemovalNote {
         let places = place.map { [$0] } ?? (1...Self.limit).map { self.place($0) }
         for place in places {
-            let note = UnopenedDisk.noteRemoval(in: place)
+            let note = RemovalNote.write(besideFileIn: place)
             if note == .written { return note }
             guard let failure = note.failure else { continue }
             if case .inUse = failure.code { continue }

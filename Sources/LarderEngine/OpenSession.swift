@@ -20,21 +20,25 @@ package final class OpenSession: Sendable {
     package let missingState: StateError?
     private let principals: PrincipalTable
     private let rules: SessionRules
-    /// Where its disk tier lies; nil where it has none.
+    /// Where its disk tier lies; nil where it has none, or it could not be opened at first.
     package let directory: String?
     private let store: any ObjectStore
-    /// The lower tier of the store; nil where there is none.
-    private let disk: DiskStore?
+    /// The lower tier of the store; nil where there is none, or it could not be opened at first.
+    private let openedDisk: DiskStore?
+    /// In its place: what opens it when that can be done.
+    private let late: LateDisk?
     /// Its way to origins, for trials beside it.
     package let upstream: CurlUpstream
 
     package var session: Session { self.common.session }
+    /// The lower tier of the store, where it is open.
+    private var disk: DiskStore? { self.openedDisk ?? self.late?.disk }
 
     /// Opens what the blueprint names.
     ///
-    /// Waits for a few reads of the disk. A disk tier that cannot be had is reported and done
-    /// without, as a cache that cannot keep is still a proxy; only one that belongs to another
-    /// process is an error, because its owner would have to be asked.
+    /// Waits for a few reads of the disk. A disk tier that cannot be had is reported, done without
+    /// and tried again later, as a cache that cannot keep is still a proxy; only one that belongs to
+    /// another process is an error, because its owner would have to be asked.
     ///
     /// - Parameters:
     ///   - yieldsDisk: do without the disk tier also where another process owns it.
@@ -47,12 +51,12 @@ package final class OpenSession: Sendable {
         report: @escaping @Sendable (EngineEvent) -> Void
     ) throws(EngineError) {
         var disk: DiskStore?
-        var absent: UnopenedDisk?
+        var late: LateDisk?
         var directory: String?
         if blueprint.kind == .default, let configuration = blueprint.disk,
             configuration.capacity > .zero
         {
-            (disk, absent) = try Self.openDisk(
+            (disk, late) = try Self.openDisk(
                 configuration, clock: clock, yieldsDisk: yieldsDisk, mayGoOn: mayGoOn,
                 report: report)
             if disk != nil { directory = configuration.directory }
@@ -78,8 +82,9 @@ package final class OpenSession: Sendable {
             throw .transfer(error)
         }
         self.store = TieredStore(
-            memory: MemoryStore(blueprint.memory), disk: disk, absent: absent)
-        self.disk = disk
+            memory: MemoryStore(blueprint.memory), disk: disk ?? late, absent: late)
+        self.openedDisk = disk
+        self.late = late
         self.kind = blueprint.kind
         self.directory = directory
         self.state = state.file
@@ -115,7 +120,7 @@ package final class OpenSession: Sendable {
     private static func openDisk(
         _ configuration: DiskConfiguration, clock: any WallClock, yieldsDisk: Bool,
         mayGoOn: () -> Bool, report: @escaping @Sendable (EngineEvent) -> Void
-    ) throws(EngineError) -> (DiskStore?, UnopenedDisk?) {
+    ) throws(EngineError) -> (DiskStore?, LateDisk?) {
         do throws(StoreError) {
             let disk = try DiskStore.open(
                 configuration, clock: { clock.now() }, mayGoOn: mayGoOn
@@ -131,8 +136,10 @@ package final class OpenSession: Sendable {
                 return (nil, nil)
             }
             report(.withoutDisk(error))
-            let absent = UnopenedDisk(directory: configuration.directory) { report(.disk($0)) }
-            return (nil, absent)
+            let late = LateDisk(configuration, after: error, clock: { clock.now() }) {
+                report(.disk($0))
+            }
+            return (nil, late)
         }
     }
 

@@ -78,14 +78,15 @@ extension TieredStore {
         _ key: CacheKey, ids: [ObjectID]?, _ completion: (@Sendable (Int) -> Void)?
     ) {
         guard self.disk != nil else {
-            return self.memory.remove(key, ids: ids, self.afterNoting(completion))
+            return self.memory.remove(key, ids: ids, completion)
         }
         let completion = completion ?? { _ in }
         guard let ids else {
             _ = self.remove(key, begun: self.removalMark(), completion)
             return
         }
-        self.remove(ids, of: HashedKey(key), completion)
+        // The lower tier is not told of what it is not known to have.
+        self.remove(ids, of: HashedKey(key), self.afterNoting(completion))
     }
 
     private func remove(
@@ -146,8 +147,7 @@ extension TieredStore {
         _ key: CacheKey, begun: RemovalMark, _ completion: @escaping @Sendable (Int) -> Void
     ) -> RemovalMark {
         guard self.disk != nil else {
-            return self.memory.remove(
-                key, begun: begun, self.afterNoting(completion) ?? completion)
+            return self.memory.remove(key, begun: begun, completion)
         }
         let hashed = HashedKey(key)
         let removal = self.purging(hashed, completion)
@@ -203,8 +203,7 @@ extension TieredStore {
         in selection: KeySelection, _ completion: @escaping @Sendable (Int) -> Void
     ) {
         guard let disk = self.disk else {
-            return self.memory.removeAll(
-                in: selection, self.afterNoting(completion) ?? completion)
+            return self.memory.removeAll(in: selection, completion)
         }
         let sweep = self.memory.beganSweepBelow(selection)
         let removal = PendingRemoval { removed in

@@ -32,7 +32,7 @@ import Synchronization
 package final class TieredStore: ObjectStore {
     let memory: MemoryStore
     let disk: (any ObjectStore)?
-    /// In the place of a disk that could not be opened.
+    /// The lower tier where it may not be open, so that it has nothing that could be removed there.
     private let absent: (any AbsentTier)?
     /// Uses of what memory holds that were told to the disk as well: not hits of the disk.
     private let usesForwarded = Atomic<UInt64>(0)
@@ -45,18 +45,16 @@ package final class TieredStore: ObjectStore {
         self.absent = absent
     }
 
-    /// Delays `completion` until the removal is noted for the disk tier that could not be opened;
-    /// returns it unchanged where there is no such tier.
+    /// Delays `completion` until the removal is noted for a lower tier that is not open; returns it
+    /// unchanged where that cannot be.
     func afterNoting(
-        _ completion: (@Sendable (Int) -> Void)?
-    ) -> (@Sendable (Int) -> Void)? {
+        _ completion: @escaping @Sendable (Int) -> Void
+    ) -> @Sendable (Int) -> Void {
         guard let absent = self.absent else { return completion }
-        return { removed in absent.willAnswerRemoval { completion?(removed) } }
+        return { removed in absent.willAnswerRemoval { completion(removed) } }
     }
 
-    package var unkeptRemoval: UnkeptRemoval? {
-        self.disk?.unkeptRemoval ?? self.absent?.unkeptRemoval
-    }
+    package var unkeptRemoval: UnkeptRemoval? { self.disk?.unkeptRemoval }
 
     // MARK: Finding
 
@@ -332,7 +330,6 @@ package final class TieredStore: ObjectStore {
     package func noteInvalidation(ofGroup name: [UInt8], at time: Timestamp) {
         self.memory.noteInvalidation(ofGroup: name, at: time)
         self.disk?.noteInvalidation(ofGroup: name, at: time)
-        self.absent?.willAnswerRemoval {}
     }
 
     package func groupInvalidation(of name: [UInt8]) -> Timestamp? {

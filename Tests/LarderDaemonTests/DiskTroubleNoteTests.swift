@@ -12,6 +12,15 @@ struct DiskTroubleNoteTests {
     private let full = StoreError(.noSpace, path: "/c", cause: "full", remedy: "free some")
     private let broken = StoreError(.failed, path: "/c", cause: "broken", remedy: "see the log")
 
+    @Test("is over when a disk is open at last that could not be opened at the start")
+    func opened() {
+        let note = DiskTroubleNote()
+        note.note(.withoutDisk(self.broken), at: self.start)
+        #expect(note.trouble?.isOver == false)
+        note.note(.disk(.opened), at: self.start + .seconds(60))
+        #expect(note.trouble?.isOver == true)
+    }
+
     @Test("is what happens now, though the log says one that comes back in turns once")
     func now() {
         let note = DiskTroubleNote()

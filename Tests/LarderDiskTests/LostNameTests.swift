@@ -82,7 +82,7 @@ struct LostNameTests {
         let store = try self.world.open(self.directory)
         await store.put(cacheKey("a"), pattern(10_000))
         try self.remove(self.files.writerLock)
-        #expect(UnopenedDisk.noteRemoval(in: self.directory.path) == .written)
+        #expect(RemovalNote.write(besideFileIn: self.directory.path) == .written)
         await store.put(cacheKey("b"), pattern(10_000))
         await store.flushed()
         #expect(await store.find(cacheKey("a")).isEmpty)

@@ -184,7 +184,7 @@ func storedHead(_ mark: String = "a", vary: String? = nil) -> StoredHead {
         varyingFields: varying, requestTime: time, responseTime: time + .milliseconds(20))
 }
 
-extension DiskStore {
+extension ObjectStore {
     /// Stores a body in pieces of the given size, and waits for the end.
     @discardableResult
     func put(

@@ -40,7 +40,7 @@ enum DiskNotices {
                 self.say(
                     "responses that were removed may come back", at: directory, error.description)
             case .discarded, .asideRemoved, .lost, .shrunk, .notShrunk, .full, .damaged,
-                .failedAgain, .recovered, .settled:
+                .failedAgain, .recovered, .settled, .opened:
                 break
             }
         }

@@ -1,0 +1,213 @@
+import Foundation
+import LarderHTTP
+import LarderPolicy
+import LarderStore
+import Synchronization
+import Testing
+
+@testable import LarderDisk
+
+@Suite("A disk that could not be opened at the start", .timeLimit(.minutes(10)))
+struct LateDiskTests {
+    private let directory: TemporaryDirectory
+    private let world = World()
+    private let obstacle: String
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+        self.obstacle = self.directory.path + "/cache.lock"
+    }
+
+    /// A tier above the directory, which cannot be opened until the obstacle is removed.
+    private func late(memory: ByteCount = .mebibytes(1)) throws -> (TieredStore, LateDisk) {
+        try? FileManager.default.removeItem(atPath: self.obstacle)
+        try FileManager.default.createDirectory(
+            atPath: self.obstacle, withIntermediateDirectories: true)
+        let failure = try #require(throws: StoreError.self) {
+            _ = try self.world.open(self.directory)
+        }
+        let late = LateDisk(
+            DiskConfiguration(directory: self.directory.path, capacity: .mebibytes(64)),
+            after: failure, clock: { self.world.now.withLock { $0 } },
+            report: { event in self.world.events.withLock { $0.append(event) } })
+        let memory = MemoryStore(MemoryConfiguration(capacity: memory))
+        return (TieredStore(memory: memory, disk: late, absent: late), late)
+    }
+
+    private func clear() throws { try FileManager.default.removeItem(atPath: self.obstacle) }
+
+    private func pass(_ duration: Duration) {
+        self.world.now.withLock { $0 = $0 + duration }
+    }
+
+    /// What was told, by its kinds.
+    private var told: [String] {
+        self.world.reported.map { event in
+            switch event {
+            case .opened: "opened"
+            case .failed: "failed"
+            case .discarded: "discarded"
+            case .removalNotKept: "removal not kept"
+            default: "\(event)"
+            }
+        }
+    }
+
+    @Test("is opened once it can be, when something is to be stored and a pause is over")
+    func opens() async throws {
+        let (tiers, late) = try self.late()
+        #expect(await tiers.put(cacheKey("a"), [1]) != nil)
+        #expect(await tiers.find(cacheKey("a")).map(\.tier) == [.memory])
+        #expect(tiers.statistics().disk == nil)
+        try self.clear()
+        await tiers.put(cacheKey("b"), [2])
+        await tiers.flushed()
+        #expect(late.disk == nil, "before the pause is over")
+        self.pass(.seconds(10))
+        await tiers.put(cacheKey("c"), [3])
+        await tiers.flushed()
+        #expect(late.disk != nil)
+        #expect(self.told == ["opened"])
+        await tiers.put(cacheKey("d"), [4])
+        await tiers.flushed()
+        #expect(tiers.statistics().disk?.objects == 1)
+        for name in ["a", "b", "c", "d"] {
+            #expect(await tiers.find(cacheKey(name)).count == 1)
+        }
+        await tiers.closed()
+        let again = try self.world.open(self.directory)
+        #expect(await again.find(cacheKey("d")).count == 1)
+        #expect(await again.find(cacheKey("a")).isEmpty)
+        await again.closed()
+    }
+
+    @Test("is tried at longer and longer intervals, and its cause told once")
+    func pauses() async throws {
+        let (tiers, late) = try self.late()
+        var tried: [Int] = []
+        for second in stride(from: 0, to: 1_000, by: 5) {
+            let before = late.pause
+            await tiers.put(cacheKey("\(second)"), [1])
+            await tiers.flushed()
+            if late.pause > before { tried.append(second) }
+            self.pass(.seconds(5))
+        }
+        #expect(tried == [10, 30, 70, 150, 310, 610, 910])
+        #expect(self.told.isEmpty)
+        // Another cause has another remedy.
+        try self.clear()
+        let holder = try self.world.open(self.directory)
+        self.pass(.seconds(300))
+        await tiers.put(cacheKey("x"), [1])
+        await tiers.flushed()
+        #expect(self.told == ["failed"])
+        await holder.closed()
+        self.pass(.seconds(300))
+        await tiers.put(cacheKey("y"), [1])
+        await tiers.flushed()
+        #expect(self.told == ["failed", "opened"])
+        await tiers.closed()
+    }
+
+    @Test("gives what lies there, but for what was stored anew meanwhile", arguments: [1, 20_000])
+    func overtaken(stored: Int) async throws {
+        let store = try self.world.open(self.directory)
+        for name in ["old", "kept"] {
+            await store.put(cacheKey(name), [1], head: storedHead("1"))
+        }
+        await store.closed()
+        // Memory holds nothing for long.
+        let (tiers, late) = try self.late(memory: .kibibytes(64))
+        for number in 1..<stored { _ = late.begins(cacheKey("\(number)")) }
+        await tiers.put(cacheKey("old"), [2], head: storedHead("2"))
+        #expect(await tiers.find(cacheKey("kept")).isEmpty)
+        try self.clear()
+        self.pass(.seconds(10))
+        await tiers.put(cacheKey("new"), [3])
+        await tiers.flushed()
+        let disk = try #require(late.disk)
+        #expect(await disk.find(cacheKey("old")).isEmpty)
+        // Of too many nobody remembers which they were.
+        #expect(await disk.find(cacheKey("kept")).count == (stored == 1 ? 1 : 0))
+        #expect(await tiers.find(cacheKey("kept")).count == (stored == 1 ? 1 : 0))
+        await tiers.closed()
+    }
+
+    @Test(
+        "gives nothing of what lies there where something was removed meanwhile",
+        arguments: ["key", "all", "since", "group", "ids"])
+    func removed(_ way: String) async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), [1])
+        await store.closed()
+        let (tiers, late) = try self.late()
+        await tiers.put(cacheKey("b"), [1])
+        let remove = { @Sendable (tiers: TieredStore) async in
+            switch way {
+            case "key": _ = await tiers.removed(cacheKey("a"))
+            case "all": _ = await tiers.purged(in: .all)
+            case "since":
+                await withCheckedContinuation { done in
+                    tiers.removeAll(storedSince: Timestamp(seconds: 0)) { done.resume() }
+                }
+            case "group": tiers.noteInvalidation(ofGroup: [1], at: Timestamp(seconds: 1))
+            default:
+                let ids = await tiers.find(cacheKey("b")).map(\.id)
+                _ = await tiers.removed(cacheKey("b"), ids: ids)
+            }
+        }
+        await remove(tiers)
+        try self.clear()
+        self.pass(.seconds(10))
+        await tiers.put(cacheKey("c"), [1])
+        await tiers.flushed()
+        let disk = try #require(late.disk)
+        #expect(await disk.find(cacheKey("a")).isEmpty)
+        #expect(tiers.unkeptRemoval == nil)
+        #expect(self.told.contains("discarded") && self.told.last == "opened")
+        // From now on it goes where it belongs.
+        await tiers.put(cacheKey("d"), [1])
+        #expect(await tiers.removed(cacheKey("d")) == 1)
+        await tiers.put(cacheKey("e"), [1])
+        await tiers.closed()
+        let again = try self.world.open(self.directory)
+        #expect(await again.find(cacheKey("e")).count == 1)
+        await again.closed()
+    }
+
+    @Test("takes up in their order what comes while it is being opened")
+    func meanwhile() async throws {
+        let store = try self.world.open(self.directory)
+        for name in ["a", "b"] { await store.put(cacheKey(name), [1]) }
+        await store.closed()
+        let (tiers, late) = try self.late()
+        try self.clear()
+        self.pass(.seconds(10))
+        _ = late.begins(cacheKey("x"))
+        async let first = tiers.removed(cacheKey("a"))
+        async let all = tiers.purged(in: .all)
+        async let closed: Void = tiers.closed()
+        _ = await (first, all, closed)
+        let again = try self.world.open(self.directory)
+        for name in ["a", "b"] { #expect(await again.find(cacheKey(name)).isEmpty) }
+        await again.closed()
+    }
+
+    @Test("is closed where it is not open")
+    func closed() async throws {
+        let (tiers, late) = try self.late()
+        await tiers.closed()
+        try self.clear()
+        self.pass(.seconds(10))
+        #expect(!late.begins(cacheKey("a")))
+        await tiers.flushed()
+        #expect(late.disk == nil && self.told.isEmpty)
+    }
+}
+
+extension LateDisk {
+    /// Asks it to store something, and says whether it does.
+    fileprivate func begins(_ key: CacheKey) -> Bool {
+        self.store(storedHead(), for: key, length: 1, replacing: [], observer: Observer()) != nil
+    }
+}
