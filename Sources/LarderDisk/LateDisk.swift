@@ -8,24 +8,27 @@ import Synchronization
 /// A disk store that could not be opened when its session began, and is once it can be.
 ///
 /// ```
-/// absent ─(something is to be stored, after the pause)─▶ opening ─▶ open ─▶ closed
+/// absent ─(something is to be stored, after the pause)─▶ opening ─▶ forgetting ─▶ open ─▶ closed
 ///    ▲                                                      │
 ///    └──────────(longer pauses: see DiskHealth)─────────────┘
 /// ```
 ///
-/// *Absent* and *opening*: nothing is found here and nothing stored, so that memory alone answers; no
-/// call waits for the disk but a removal that comes while the file is being opened. *Open*: every call
-/// goes to the file, which minds its own troubles from then on.
+/// *Absent* and *opening*: nothing is found here and nothing stored, so that memory alone answers, in
+/// which no part of a response is stored then; no call waits for the disk but a removal that comes while
+/// the file is being opened. *Forgetting*: it takes what is to be stored, and nothing is found yet.
+/// *Open*: every call goes to the file, which minds its own troubles from then on.
 ///
 /// **What lies in the file meanwhile** is older than what memory was given: of every key that was to be
-/// stored, it goes before the file is used. What is removed may lie in it, too, and another process
-/// might serve it. So the first removal is noted beside the file, as one is that the disk refuses to
-/// write, and the file is taken away at the next opening. A disk that refuses even the note leaves
-/// removals to the life of this process, which is said once.
+/// stored, it goes before anything is found; and so it does where a response comes after the opening
+/// whose request had been sent before. What is removed may lie in it, too, and another process might
+/// serve it. So a removal is noted beside the file, as one is that the disk refuses to write, and the file
+/// is taken away at the next opening. A disk that refuses even the note leaves removals to the life of
+/// this process, which is said once.
 package final class LateDisk: ObjectStore, AbsentTier {
     private enum Phase {
         case absent
         case opening
+        case forgetting(DiskStore)
         case open(DiskStore)
         case closed
     }
@@ -44,11 +47,21 @@ package final class LateDisk: ObjectStore, AbsentTier {
         var overtaken = OvertakenKeys()
         /// Something was removed that may lie in the file.
         var owesRemoval = false
-        /// That is written down beside the file.
-        var isNoted = false
-        /// Why the last removal was not.
+        /// Why the last removal is not written down beside the file.
         var failure: StoreError?
         var waiting: [Waiting] = []
+        /// Who waits for the next note.
+        var noting: [@Sendable () -> Void] = []
+        /// Whose requests were sent before it does not know what the file had.
+        var openTime: Timestamp?
+
+        /// The file where it takes changes.
+        var changeable: DiskStore? {
+            switch self.phase {
+            case .forgetting(let disk), .open(let disk): disk
+            case .absent, .opening, .closed: nil
+            }
+        }
     }
 
     private let configuration: DiskConfiguration
@@ -100,9 +113,9 @@ package final class LateDisk: ObjectStore, AbsentTier {
     /// Opens the file, on the queue.
     private func open() {
         do throws(StoreError) {
-            if self.state.withLock({ $0.owesRemoval }) {
-                // Whoever opens it takes what was noted for what was removed in another process.
-                if let failure = self.noteRemoval() { throw failure }
+            // Also where it was noted: another process may have taken the note, and stored since.
+            if self.state.withLock({ $0.owesRemoval }), let failure = self.noteRemoval() {
+                throw failure
             }
             let disk = try DiskStore.open(
                 self.configuration, clock: self.clock,
@@ -113,41 +126,52 @@ package final class LateDisk: ObjectStore, AbsentTier {
         }
     }
 
-    private enum Step {
-        /// Older responses than memory was given are to go first.
-        case forget(OvertakenKeys)
-        case call([Waiting])
-        case tell
-        case end
+    private func opened(_ disk: DiskStore) {
+        self.report(.opened)
+        while true {
+            switch self.beforeUse(of: disk) {
+            case .changes(let overtaken, let removals):
+                overtaken.remove(from: disk)
+                for removal in removals { removal.body(disk) }
+            case .use(let waiting):
+                disk.flush { self.hasForgotten(disk) }
+                for call in waiting { call.body(disk) }
+                return
+            }
+        }
     }
 
-    private func opened(_ disk: DiskStore) {
-        while true {
-            let step: Step = self.state.withLock { state in
-                guard case .opening = state.phase else { return .end }
-                if !state.overtaken.isEmpty {
-                    defer { state.overtaken = OvertakenKeys() }
-                    return .forget(state.overtaken)
+    private enum Next {
+        /// What goes before the file is used.
+        case changes(OvertakenKeys, removals: [Waiting])
+        /// Nothing of that is left.
+        case use([Waiting])
+    }
+
+    private func beforeUse(of disk: DiskStore) -> Next {
+        self.state.withLock { state in
+            let removals = state.waiting.filter(\.removes)
+            guard state.overtaken.isEmpty, removals.isEmpty else {
+                defer {
+                    state.waiting.removeAll(where: \.removes)
+                    state.overtaken = OvertakenKeys()
                 }
-                if !state.waiting.isEmpty {
-                    defer { state.waiting = [] }
-                    return .call(state.waiting)
-                }
-                state.phase = .open(disk)
-                state.owesRemoval = false
-                state.failure = nil
-                return .tell
+                return .changes(state.overtaken, removals: removals)
             }
-            switch step {
-            case .forget(let keys):
-                let goOn = { @Sendable in self.queue.async { self.opened(disk) } }
-                guard let keys = keys.all else { return disk.removeAll(in: .all) { _ in goOn() } }
-                for key in keys { disk.remove(key, ids: nil, nil) }
-                return disk.flush(goOn)
-            case .call(let waiting): for waiting in waiting { waiting.body(disk) }
-            case .tell: return self.report(.opened)
-            case .end: return
-            }
+            state.phase = .forgetting(disk)
+            state.owesRemoval = false
+            state.failure = nil
+            defer { state.waiting = [] }
+            return .use(state.waiting)
+        }
+    }
+
+    private func hasForgotten(_ disk: DiskStore) {
+        let now = self.clock()
+        self.state.withLock { state in
+            guard case .forgetting = state.phase else { return }
+            state.phase = .open(disk)
+            state.openTime = now
         }
     }
 
@@ -169,15 +193,13 @@ package final class LateDisk: ObjectStore, AbsentTier {
     ///   ``willAnswerRemoval(_:)``.
     private func withDisk(removes: Bool = false, _ body: @escaping @Sendable (DiskStore?) -> Void) {
         let (disk, waits) = self.state.withLock { state -> (DiskStore?, Bool) in
-            switch state.phase {
-            case .open(let disk): return (disk, false)
-            case .opening:
+            if let disk = state.changeable { return (disk, false) }
+            if case .opening = state.phase {
                 state.waiting.append(Waiting(removes: removes, body: body))
                 return (nil, true)
-            case .absent, .closed:
-                if removes { state.owesRemoval = true }
-                return (nil, false)
             }
+            if removes { state.owesRemoval = true }
+            return (nil, false)
         }
         if !waits { body(disk) }
     }
@@ -189,19 +211,22 @@ package final class LateDisk: ObjectStore, AbsentTier {
         observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
         let now = self.clock()
-        let (disk, opens) = self.state.withLock { state -> (DiskStore?, Bool) in
-            switch state.phase {
-            case .open(let disk): return (disk, false)
-            case .closed: return (nil, false)
-            case .opening, .absent: state.overtaken.insert(key)
+        let (disk, isFirst, opens) = self.state.withLock { state -> (DiskStore?, Bool, Bool) in
+            if let disk = state.changeable {
+                // Looked up when nothing could be found: what it takes the place of is not named.
+                let isEarly = state.openTime.map { head.requestTime <= $0 } ?? true
+                return (disk, isEarly && replacing.isEmpty, false)
             }
+            if case .closed = state.phase { return (nil, false, false) }
+            state.overtaken.insert(key)
             guard case .absent = state.phase, state.health.isHealthy(at: now) else {
-                return (nil, false)
+                return (nil, false, false)
             }
             state.phase = .opening
-            return (nil, true)
+            return (nil, false, true)
         }
         if opens { self.queue.async { self.open() } }
+        if isFirst { disk?.remove(key, ids: nil, nil) }
         return disk?.store(
             head, for: key, length: length, replacing: replacing, observer: observer)
     }
@@ -227,7 +252,7 @@ package final class LateDisk: ObjectStore, AbsentTier {
         self.disk?.noteUse(id, of: key, at: time)
     }
 
-    package var largestBody: UInt64 { self.configuration.objectLimit }
+    package var largestBody: UInt64 { self.disk?.largestBody ?? 0 }
 
     // MARK: Finding
 
@@ -303,36 +328,37 @@ package final class LateDisk: ObjectStore, AbsentTier {
     }
 
     package func willAnswerRemoval(_ completion: @escaping @Sendable () -> Void) {
-        let isDue = self.state.withLock { state in
-            if case .open = state.phase { return false }
-            if case .opening = state.phase { return true }
-            state.owesRemoval = true
-            return !state.isNoted
-        }
-        guard isDue else { return completion() }
-        // Behind an opening that is under way.
         self.withDisk(removes: true) { disk in
             if disk != nil { return completion() }
+            // One note serves all who have come by then.
+            let isFirst = self.state.withLock { state in
+                state.noting.append(completion)
+                return state.noting.count == 1
+            }
+            guard isFirst else { return }
             self.queue.async {
-                _ = self.noteRemoval()
-                completion()
+                let waiting = self.state.withLock { state in
+                    defer { state.noting = [] }
+                    return state.noting
+                }
+                // An opening that came in between has minded what is owed.
+                if self.state.withLock({ $0.changeable == nil }) { _ = self.noteRemoval() }
+                for completion in waiting { completion() }
             }
         }
     }
 
     package var unkeptRemoval: UnkeptRemoval? {
-        if let disk = self.disk { return disk.unkeptRemoval }
-        return self.state.withLock { $0.failure }.map { UnkeptRemoval($0) }
+        let (disk, failure) = self.state.withLock { ($0.changeable, $0.failure) }
+        return disk.map(\.unkeptRemoval) ?? failure.map { UnkeptRemoval($0) }
     }
 
-    /// Notes beside the file that something was removed, unless that is done; on the queue.
+    /// Notes beside the file that something was removed; on the queue.
     ///
     /// - Returns: why it could not be.
     private func noteRemoval() -> StoreError? {
-        if self.state.withLock({ $0.isNoted }) { return nil }
         let note = RemovalNote.write(besideFileIn: self.configuration.directory)
         let tells = self.state.withLock { state in
-            state.isNoted = note == .written
             state.failure = note.failure
             return state.failure != nil && state.health.tellsOfUnkeptRemoval()
         }
@@ -371,8 +397,12 @@ private struct OvertakenKeys: Sendable {
 
     var isEmpty: Bool { self.keys.isEmpty && !self.isOverfull }
 
-    /// nil: there were too many to remember, and it may be any.
-    var all: Set<CacheKey>? { self.isOverfull ? nil : self.keys }
+    /// Has a file forget what it has of them.
+    func remove(from disk: DiskStore) {
+        // There were too many to remember, and it may be any.
+        if self.isOverfull { return disk.removeAll(in: .all) { _ in } }
+        for key in self.keys { disk.remove(key, ids: nil, nil) }
+    }
 
     mutating func insert(_ key: CacheKey) {
         guard !self.isOverfull, self.keys.insert(key).inserted else { return }

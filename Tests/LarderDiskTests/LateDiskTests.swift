@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import LarderHTTP
 import LarderPolicy
@@ -19,7 +20,10 @@ struct LateDiskTests {
     }
 
     /// A tier above the directory, which cannot be opened until the obstacle is removed.
-    private func late(memory: ByteCount = .mebibytes(1)) throws -> (TieredStore, LateDisk) {
+    private func late(
+        memory: ByteCount = .mebibytes(1),
+        _ hearing: @escaping @Sendable (DiskEvent) -> Void = { _ in }
+    ) throws -> (TieredStore, LateDisk) {
         try? FileManager.default.removeItem(atPath: self.obstacle)
         try FileManager.default.createDirectory(
             atPath: self.obstacle, withIntermediateDirectories: true)
@@ -29,7 +33,10 @@ struct LateDiskTests {
         let late = LateDisk(
             DiskConfiguration(directory: self.directory.path, capacity: .mebibytes(64)),
             after: failure, clock: { self.world.now.withLock { $0 } },
-            report: { event in self.world.events.withLock { $0.append(event) } })
+            report: { event in
+                self.world.events.withLock { $0.append(event) }
+                hearing(event)
+            })
         let memory = MemoryStore(MemoryConfiguration(capacity: memory))
         return (TieredStore(memory: memory, disk: late, absent: late), late)
     }
@@ -178,19 +185,103 @@ struct LateDiskTests {
     @Test("takes up in their order what comes while it is being opened")
     func meanwhile() async throws {
         let store = try self.world.open(self.directory)
-        for name in ["a", "b"] { await store.put(cacheKey(name), [1]) }
+        for name in ["a", "b", "c"] { await store.put(cacheKey(name), [1]) }
+        await store.closed()
+        // Told when it is open, and before it is used.
+        let (isOpen, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (tiers, late) = try self.late { event in
+            guard event == .opened else { return }
+            isOpen.signal()
+            goOn.wait()
+        }
+        try self.clear()
+        self.pass(.seconds(10))
+        #expect(!late.begins(cacheKey("x")))
+        await Self.wait(for: isOpen)
+        #expect(!late.begins(cacheKey("c")))
+        let order = Mutex<[String]>([])
+        await withCheckedContinuation { done in
+            tiers.remove(cacheKey("a"), ids: nil) { removed in
+                order.withLock { $0.append("removed \(removed)") }
+            }
+            tiers.flush { order.withLock { $0.append("flushed") } }
+            tiers.close {
+                order.withLock { $0.append("closed") }
+                done.resume()
+            }
+            goOn.signal()
+        }
+        #expect(order.withLock { $0 } == ["removed 1", "flushed", "closed"])
+        let again = try self.world.open(self.directory)
+        for (name, count) in [("a", 0), ("b", 1), ("c", 0)] {
+            #expect(await again.find(cacheKey(name)).count == count, "\(name)")
+        }
+        await again.closed()
+    }
+
+    /// Waits on a thread of its own: tasks go on meanwhile.
+    private static func wait(for semaphore: DispatchSemaphore) async {
+        await withCheckedContinuation { done in
+            Thread.detachNewThread {
+                semaphore.wait()
+                done.resume()
+            }
+        }
+    }
+
+    @Test("has nothing beside a response whose request was sent before it was opened")
+    func early() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("old"), [1], head: storedHead("1"))
+        await store.closed()
+        let (tiers, late) = try self.late()
+        #expect(await tiers.find(cacheKey("old")).isEmpty)
+        try self.clear()
+        self.pass(.seconds(10))
+        await tiers.put(cacheKey("new"), [3])
+        await tiers.flushed()
+        let disk = try #require(late.disk)
+        await tiers.put(cacheKey("old"), [2], head: storedHead("2"))
+        await tiers.flushed()
+        let found = await disk.find(cacheKey("old"))
+        #expect(found.map(\.head.fields) == [storedHead("2").fields])
+        await tiers.closed()
+    }
+
+    @Test("gives nothing that was removed after another process had taken the first note")
+    func otherProcess() async throws {
+        let store = try self.world.open(self.directory)
+        await store.put(cacheKey("a"), [1])
         await store.closed()
         let (tiers, late) = try self.late()
         try self.clear()
+        _ = await tiers.removed(cacheKey("a"))
+        #expect(tiers.unkeptRemoval == nil)
+        let other = try self.world.open(self.directory)
+        await other.put(cacheKey("b"), [1])
+        _ = await tiers.removed(cacheKey("b"))
+        #expect(tiers.unkeptRemoval?.code == .unavailable)
+        await other.closed()
         self.pass(.seconds(10))
-        _ = late.begins(cacheKey("x"))
-        async let first = tiers.removed(cacheKey("a"))
-        async let all = tiers.purged(in: .all)
-        async let closed: Void = tiers.closed()
-        _ = await (first, all, closed)
-        let again = try self.world.open(self.directory)
-        for name in ["a", "b"] { #expect(await again.find(cacheKey(name)).isEmpty) }
-        await again.closed()
+        await tiers.put(cacheKey("c"), [1])
+        await tiers.flushed()
+        let disk = try #require(late.disk)
+        #expect(await disk.find(cacheKey("b")).isEmpty)
+        #expect(tiers.unkeptRemoval == nil)
+        await tiers.closed()
+    }
+
+    @Test("takes what is to be stored while it forgets")
+    func forgetting() async throws {
+        let (tiers, late) = try self.late()
+        try self.clear()
+        self.pass(.seconds(10))
+        for number in 0..<2_000 { await tiers.put(cacheKey("\(number)"), [1]) }
+        await tiers.flushed()
+        #expect(late.disk != nil)
+        #expect(self.told == ["opened"])
+        #expect(tiers.statistics().disk?.objects ?? 0 > 0)
+        await tiers.closed()
     }
 
     @Test("is closed where it is not open")
