@@ -195,8 +195,14 @@ struct DiskVerifierTests {
             let (_, findings) = try self.verify(round: round)
             #expect(findings.map(\.damage.kind) == spoiling.kinds, "\(spoiling), \(round)")
         }
-        let (_, findings) = try self.verify()
-        let mended = try await self.mend(findings)
+        var (_, findings) = try self.verify()
+        var mended = try await self.mend(findings)
+        if spoiling == .garbage, mended.isEmpty {
+            // The store had collected what it names before it was told: then that is missing.
+            (_, findings) = try self.verify()
+            #expect(findings.map(\.damage.kind) == [.segment])
+            mended = try await self.mend(findings)
+        }
         #expect(mended == findings.map(\.damage))
         let (after, rest) = try self.verify()
         #expect(rest == [], "\(spoiling)")

@@ -141,7 +141,8 @@ struct FindingAgainTests {
         #expect(store.bodyAgain(at: place, of: self.key) == nil)
         #expect(store.statistics().damaged == 0)
         #expect(await self.again(place, in: store) == nil)
-        #expect(store.statistics().damaged == 1)
+        // A look-up that began before it was taken out may come upon it after that.
+        #expect(store.statistics().damaged >= 1)
         await store.closed()
     }
 }
