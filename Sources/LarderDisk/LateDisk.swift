@@ -91,13 +91,15 @@ package final class LateDisk: ObjectStore, AbsentTier {
         self.state = Mutex(State(health: health))
     }
 
-    /// The file; nil where it is not open.
+    /// The file where what is in it may be found; nil where it is not open.
     package var disk: DiskStore? {
         self.state.withLock { state in
             if case .open(let disk) = state.phase { return disk }
             return nil
         }
     }
+
+    private var changeable: DiskStore? { self.state.withLock { $0.changeable } }
 
     /// For how long it is not tried now; zero where that is over, or it is open.
     var pause: Duration {
@@ -235,7 +237,7 @@ package final class LateDisk: ObjectStore, AbsentTier {
         _ id: ObjectID, of key: CacheKey, at offset: UInt64, length: UInt64?,
         completeLength: UInt64?, begun: RemovalMark, observer: any ObjectSinkObserver
     ) -> (any ObjectSink)? {
-        self.disk?.extend(
+        self.changeable?.extend(
             id, of: key, at: offset, length: length, completeLength: completeLength, begun: begun,
             observer: observer)
     }
@@ -244,15 +246,15 @@ package final class LateDisk: ObjectStore, AbsentTier {
     package func update(
         _ id: ObjectID, of key: CacheKey, head: StoredHead, written: (@Sendable () -> Void)?
     ) {
-        guard let disk = self.disk else { written?(); return }
+        guard let disk = self.changeable else { written?(); return }
         disk.update(id, of: key, head: head, written: written)
     }
 
     package func noteUse(_ id: ObjectID, of key: CacheKey, at time: Timestamp) {
-        self.disk?.noteUse(id, of: key, at: time)
+        self.changeable?.noteUse(id, of: key, at: time)
     }
 
-    package var largestBody: UInt64 { self.disk?.largestBody ?? 0 }
+    package var largestBody: UInt64 { self.changeable?.largestBody ?? 0 }
 
     // MARK: Finding
 
@@ -342,7 +344,7 @@ package final class LateDisk: ObjectStore, AbsentTier {
                     return state.noting
                 }
                 // An opening that came in between has minded what is owed.
-                if self.state.withLock({ $0.changeable == nil }) { _ = self.noteRemoval() }
+                if self.changeable == nil { _ = self.noteRemoval() }
                 for completion in waiting { completion() }
             }
         }
@@ -383,32 +385,5 @@ package final class LateDisk: ObjectStore, AbsentTier {
             guard let disk else { return self.queue.async(execute: completion) }
             disk.close(completion)
         }
-    }
-}
-
-/// Keys of which something newer was stored elsewhere, a bounded number of them.
-private struct OvertakenKeys: Sendable {
-    private static let keyLimit = 16_384
-    private static let byteLimit = 4 << 20
-
-    private var keys: Set<CacheKey> = []
-    private var bytes = 0
-    private var isOverfull = false
-
-    var isEmpty: Bool { self.keys.isEmpty && !self.isOverfull }
-
-    /// Has a file forget what it has of them.
-    func remove(from disk: DiskStore) {
-        // There were too many to remember, and it may be any.
-        if self.isOverfull { return disk.removeAll(in: .all) { _ in } }
-        for key in self.keys { disk.remove(key, ids: nil, nil) }
-    }
-
-    mutating func insert(_ key: CacheKey) {
-        guard !self.isOverfull, self.keys.insert(key).inserted else { return }
-        self.bytes += key.bytes.count
-        guard self.keys.count > Self.keyLimit || self.bytes > Self.byteLimit else { return }
-        self.keys = []
-        self.isOverfull = true
     }
 }

@@ -81,8 +81,7 @@ package final class OpenSession: Sendable {
             Self.close(disk)
             throw .transfer(error)
         }
-        self.store = TieredStore(
-            memory: MemoryStore(blueprint.memory), disk: disk ?? late, absent: late)
+        self.store = TieredStore(memory: MemoryStore(blueprint.memory), disk: disk ?? late)
         self.openedDisk = disk
         self.late = late
         self.kind = blueprint.kind

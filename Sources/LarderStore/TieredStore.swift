@@ -37,12 +37,10 @@ package final class TieredStore: ObjectStore {
     /// Uses of what memory holds that were told to the disk as well: not hits of the disk.
     private let usesForwarded = Atomic<UInt64>(0)
 
-    package init(
-        memory: MemoryStore, disk: (any ObjectStore)?, absent: (any AbsentTier)? = nil
-    ) {
+    package init(memory: MemoryStore, disk: (any ObjectStore)?) {
         self.memory = memory
         self.disk = disk
-        self.absent = absent
+        self.absent = disk as? any AbsentTier
     }
 
     /// Delays `completion` until the removal is noted for a lower tier that is not open; returns it

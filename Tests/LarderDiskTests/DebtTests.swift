@@ -328,12 +328,9 @@ struct DebtTests {
         let store = try self.world.open(self.directory)
         await store.put(cacheKey("a"), pattern(10_000))
         await store.closed()
-        let absent = LateDisk(
-            DiskConfiguration(directory: self.directory.path, capacity: .mebibytes(64)),
-            after: StoreError(.failed, path: "", cause: "", remedy: ""),
-            clock: { Timestamp(seconds: 0) }, report: { _ in })
+        let absent = LateDisk(self.directory)
         let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(1)))
-        let tiers = TieredStore(memory: memory, disk: absent, absent: absent)
+        let tiers = TieredStore(memory: memory, disk: absent)
         let removed = await withCheckedContinuation { done in
             tiers.remove(cacheKey("a"), ids: nil) { done.resume(returning: $0) }
         }

@@ -31,17 +31,24 @@ struct LateDiskTests {
             _ = try self.world.open(self.directory)
         }
         let late = LateDisk(
-            DiskConfiguration(directory: self.directory.path, capacity: .mebibytes(64)),
-            after: failure, clock: { self.world.now.withLock { $0 } },
-            report: { event in
-                self.world.events.withLock { $0.append(event) }
-                hearing(event)
-            })
+            self.directory, after: failure, clock: { self.world.now.withLock { $0 } }
+        ) { event in
+            self.world.events.withLock { $0.append(event) }
+            hearing(event)
+        }
         let memory = MemoryStore(MemoryConfiguration(capacity: memory))
-        return (TieredStore(memory: memory, disk: late, absent: late), late)
+        return (TieredStore(memory: memory, disk: late), late)
     }
 
     private func clear() throws { try FileManager.default.removeItem(atPath: self.obstacle) }
+
+    /// Has it opened by storing something after the pause.
+    private func opened(_ late: LateDisk, below tiers: TieredStore) async throws -> DiskStore {
+        self.pass(.seconds(10))
+        await tiers.put(cacheKey("opens"), [1])
+        await tiers.flushed()
+        return try #require(late.disk)
+    }
 
     private func pass(_ duration: Duration) {
         self.world.now.withLock { $0 = $0 + duration }
@@ -129,10 +136,7 @@ struct LateDiskTests {
         await tiers.put(cacheKey("old"), [2], head: storedHead("2"))
         #expect(await tiers.find(cacheKey("kept")).isEmpty)
         try self.clear()
-        self.pass(.seconds(10))
-        await tiers.put(cacheKey("new"), [3])
-        await tiers.flushed()
-        let disk = try #require(late.disk)
+        let disk = try await self.opened(late, below: tiers)
         #expect(await disk.find(cacheKey("old")).isEmpty)
         // Of too many nobody remembers which they were.
         #expect(await disk.find(cacheKey("kept")).count == (stored == 1 ? 1 : 0))
@@ -165,10 +169,7 @@ struct LateDiskTests {
         }
         await remove(tiers)
         try self.clear()
-        self.pass(.seconds(10))
-        await tiers.put(cacheKey("c"), [1])
-        await tiers.flushed()
-        let disk = try #require(late.disk)
+        let disk = try await self.opened(late, below: tiers)
         #expect(await disk.find(cacheKey("a")).isEmpty)
         #expect(tiers.unkeptRemoval == nil)
         #expect(self.told.contains("discarded") && self.told.last == "opened")
@@ -237,10 +238,7 @@ struct LateDiskTests {
         let (tiers, late) = try self.late()
         #expect(await tiers.find(cacheKey("old")).isEmpty)
         try self.clear()
-        self.pass(.seconds(10))
-        await tiers.put(cacheKey("new"), [3])
-        await tiers.flushed()
-        let disk = try #require(late.disk)
+        let disk = try await self.opened(late, below: tiers)
         await tiers.put(cacheKey("old"), [2], head: storedHead("2"))
         await tiers.flushed()
         let found = await disk.find(cacheKey("old"))
@@ -262,10 +260,7 @@ struct LateDiskTests {
         _ = await tiers.removed(cacheKey("b"))
         #expect(tiers.unkeptRemoval?.code == .unavailable)
         await other.closed()
-        self.pass(.seconds(10))
-        await tiers.put(cacheKey("c"), [1])
-        await tiers.flushed()
-        let disk = try #require(late.disk)
+        let disk = try await self.opened(late, below: tiers)
         #expect(await disk.find(cacheKey("b")).isEmpty)
         #expect(tiers.unkeptRemoval == nil)
         await tiers.closed()

@@ -58,6 +58,20 @@ final class World: Sendable {
     var reported: [DiskEvent] { self.events.withLock { $0 } }
 }
 
+extension LateDisk {
+    /// One of the usual size that could not be opened, for no reason that is told.
+    convenience init(
+        _ directory: TemporaryDirectory,
+        after failure: StoreError = StoreError(.failed, path: "", cause: "", remedy: ""),
+        clock: @escaping @Sendable () -> Timestamp = { Timestamp(seconds: 0) },
+        report: @escaping @Sendable (DiskEvent) -> Void = { _ in }
+    ) {
+        self.init(
+            DiskConfiguration(directory: directory.path, capacity: .mebibytes(64)),
+            after: failure, clock: clock, report: report)
+    }
+}
+
 /// Hears how a sink gets on, and lets tests wait for it.
 final class Observer: ObjectSinkObserver {
     private struct State {

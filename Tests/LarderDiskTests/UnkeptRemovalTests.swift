@@ -37,13 +37,6 @@ struct UnkeptRemovalTests {
         self.directory = try TemporaryDirectory()
     }
 
-    private func late(_ report: @escaping @Sendable (DiskEvent) -> Void = { _ in }) -> LateDisk {
-        LateDisk(
-            DiskConfiguration(directory: self.directory.path, capacity: .mebibytes(64)),
-            after: StoreError(.failed, path: "", cause: "", remedy: ""),
-            clock: { Timestamp(seconds: 0) }, report: report)
-    }
-
     @Test("is told not to last, to whoever asks, and once to all, until the disk takes it")
     func refused() async throws {
         let path = self.directory.path
@@ -121,11 +114,13 @@ struct UnkeptRemovalTests {
         try FileManager.default.removeItem(atPath: lock)
         try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
         let told = Mutex(0)
-        let absent = self.late { event in
-            if event.tellsOfRemoval { told.withLock { $0 += 1 } }
-        }
+        let absent = LateDisk(
+            self.directory,
+            report: { event in
+                if event.tellsOfRemoval { told.withLock { $0 += 1 } }
+            })
         let memory = MemoryStore(MemoryConfiguration(capacity: .mebibytes(1)))
-        let tiers = TieredStore(memory: memory, disk: absent, absent: absent)
+        let tiers = TieredStore(memory: memory, disk: absent)
         func remove() async {
             await withCheckedContinuation { done in
                 tiers.remove(cacheKey("a"), ids: nil) { _ in done.resume() }
@@ -148,7 +143,7 @@ struct UnkeptRemovalTests {
 
     @Test("is none where there is no file")
     func nothingThere() async throws {
-        let absent = self.late()
+        let absent = LateDisk(self.directory)
         await withCheckedContinuation { done in absent.willAnswerRemoval { done.resume() } }
         #expect(absent.unkeptRemoval == nil)
     }
