@@ -1,22 +1,28 @@
 /*
- * The floor of a small miss: a plain loop on one core that speaks to origins through libcurl.
+ * The floor of a small miss: a plain loop on one core that speaks to origins through libcurl, and
+ * of a stored one: the same loop, that puts what came into LMDB.
  *
  * One epoll loop for clients and for one multi handle. It looks for the target of a request and for
  * the empty line that ends its head, has libcurl fetch the target with an easy handle that each
  * client keeps, and writes what came in one piece. There is no parser, no cache, no check of what
- * it is asked for, no time limit and no streaming, all of which costs more.
+ * it is asked for, no time limit and no streaming, all of which costs more. What is stored is the
+ * answer as it came by a number made of the target, many to a commit; nothing is ever looked up,
+ * found to be too old or too much, or made safe against a damaged page.
  *
- *     pass PORT
+ *     pass PORT [DIRECTORY]
  */
 #define _GNU_SOURCE
 #include "loopback.h"
 
 #include <curl/curl.h>
+#include <lmdb.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <time.h>
 
 enum { MAX_EVENTS = 256, MAX_DESCRIPTORS = 8192, MOST_BYTES = 32768 };
+/* A commit: whichever comes first. */
+enum { COMMIT_BYTES = 4 << 20, COMMIT_MILLISECONDS = 100 };
 
 struct client {
     CURL *easy;                  /* made for the first request */
@@ -30,6 +36,11 @@ static struct client *clients[MAX_DESCRIPTORS];
 static CURLM *multi;
 static int poller;
 static long long due = -1; /* when libcurl wants to be called, in milliseconds; -1: not at all */
+static MDB_env *environment; /* NULL: nothing is stored */
+static MDB_dbi responses;
+static MDB_txn *batch;
+static size_t batched;       /* bytes put since the last commit */
+static long long begun;      /* when the first of them was */
 
 static void must(int succeeded, const char *what)
 {
@@ -77,6 +88,48 @@ static int follow_timer(CURLM *handle, long milliseconds, void *context)
     (void)context;
     due = milliseconds < 0 ? -1 : now() + milliseconds;
     return 0;
+}
+
+static void open_store(const char *directory)
+{
+    MDB_txn *txn;
+    must(mdb_env_create(&environment) == 0, "mdb_env_create");
+    must(mdb_env_set_mapsize(environment, (size_t)16 << 30) == 0, "mdb_env_set_mapsize");
+    must(mdb_env_open(environment, directory, MDB_NOTLS, 0600) == 0, "mdb_env_open");
+    must(mdb_txn_begin(environment, NULL, 0, &txn) == 0, "mdb_txn_begin");
+    must(mdb_dbi_open(txn, NULL, 0, &responses) == 0, "mdb_dbi_open");
+    must(mdb_txn_commit(txn) == 0, "mdb_txn_commit");
+}
+
+/* Two hashes of a text by FNV-1a: keys in no order, like those of caches. */
+static void number(const char *text, unsigned long long hash[2])
+{
+    hash[0] = 0xcbf29ce484222325;
+    hash[1] = 0x84222325cbf29ce4;
+    for (; *text != '\0'; text++)
+        for (int i = 0; i < 2; i++) hash[i] = (hash[i] ^ (unsigned char)*text) * 0x100000001b3;
+}
+
+static void store(const struct client *c)
+{
+    unsigned long long hash[2];
+    number(c->request + 4, hash);
+    MDB_val key = {sizeof hash, hash}, value = {c->answered, (void *)c->answer};
+    if (batch == NULL) {
+        must(mdb_txn_begin(environment, NULL, 0, &batch) == 0, "mdb_txn_begin");
+        begun = now();
+    }
+    must(mdb_put(batch, responses, &key, &value, 0) == 0, "mdb_put");
+    batched += c->answered;
+}
+
+static void commit_what_is_due(void)
+{
+    if (batch == NULL) return;
+    if (batched < COMMIT_BYTES && now() - begun < COMMIT_MILLISECONDS) return;
+    must(mdb_txn_commit(batch) == 0, "mdb_txn_commit");
+    batch = NULL;
+    batched = 0;
 }
 
 static void prepare(struct client *c)
@@ -179,16 +232,18 @@ static void collect(void)
         struct client *c = (struct client *)private;
         c->fetches = 0;
         c->read = 0;
+        if (environment != NULL && result == CURLE_OK) store(c);
         if (result != CURLE_OK || !write_answer(c)) end(c);
     }
 }
 
 int main(int count, char **arguments)
 {
-    if (count != 2) {
-        fprintf(stderr, "usage: pass PORT\n");
+    if (count != 2 && count != 3) {
+        fprintf(stderr, "usage: pass PORT [DIRECTORY]\n");
         return 2;
     }
+    if (count == 3) open_store(arguments[2]);
     must(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK, "curl_global_init");
     multi = curl_multi_init();
     must(multi != NULL, "curl_multi_init");
@@ -223,5 +278,6 @@ int main(int count, char **arguments)
                  "action");
         }
         collect();
+        commit_what_is_due();
     }
 }

@@ -17,9 +17,9 @@ Row = collections.namedtuple(
 Goal = collections.namedtuple("Goal", "factor server row at_least", defaults=[None, None, False])
 
 FLOOR, LARDER, BEST = "bare C loop", "Larder", "best peer"
-# The floor of a row in which an origin is asked.
-FETCH_FLOOR = "bare libcurl loop"
-FLOORS = (FLOOR, FETCH_FLOOR)
+# The floors of the rows in which an origin is asked, and in which what it sends is stored.
+FETCH_FLOOR, STORE_FLOOR = "bare libcurl loop", "bare libcurl and LMDB loop"
+FLOORS = (FLOOR, FETCH_FLOOR, STORE_FLOOR)
 HAPROXY, NGINX, TRAFFIC_SERVER = "HAProxy", "nginx", "Traffic Server"
 
 # The origin's files have this time of change, so that their entity tags are known.

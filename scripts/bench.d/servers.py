@@ -34,7 +34,17 @@ class Pass(Server):
     only_rows = ("miss-1k",)
 
     def command(self):
-        return [process.compiled("pass.c", self.directory.parent, "-lcurl"), self.port]
+        return [process.compiled("pass.c", self.directory.parent, "-lcurl", "-llmdb"), self.port]
+
+
+class StoringPass(Pass):
+    """The same with LMDB: what is left for a server that keeps what it gets in that, too."""
+
+    name = "bare libcurl and LMDB loop"
+    only_rows = ("store-4k",)
+
+    def command(self):
+        return [*super().command(), self.directory]
 
 
 class Relay(Server):
