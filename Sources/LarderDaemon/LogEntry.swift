@@ -28,6 +28,8 @@ package struct AccessLogEntry: Sendable, Equatable {
         case denied
         /// Larder answered by itself: a rejection, a failure, a page of its own.
         case own
+        /// It ended before anybody had an answer: the client left, or had to.
+        case unanswered
     }
 
     package var end: Timestamp

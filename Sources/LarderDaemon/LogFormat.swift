@@ -122,6 +122,7 @@ extension AccessLogEntry.Outcome {
         case .tunnel: "TCP_TUNNEL"
         case .denied: "TCP_DENIED"
         case .own: "NONE"
+        case .unanswered: "NONE_ABORTED"
         }
     }
 
@@ -141,6 +142,7 @@ extension AccessLogEntry.Outcome {
         case .tunnel: "tunnel"
         case .denied: "denied"
         case .own: "own"
+        case .unanswered: "unanswered"
         }
     }
 }

@@ -175,7 +175,9 @@ extension AccessLogEntry {
         if entry.isTunnel || (entry.request?.method == .connect && entry.cacheStatus != nil) {
             return .tunnel
         }
-        guard let status = entry.cacheStatus else { return .own }
+        guard let status = entry.cacheStatus else {
+            return entry.status == nil ? .unanswered : .own
+        }
         return Outcome(status, fromMemory: status.isFromMemory)
     }
 }

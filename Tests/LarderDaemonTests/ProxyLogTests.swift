@@ -59,14 +59,17 @@ struct ProxyLogTests {
             ("GET http://h/", 403, CacheStatus(forward: .uriMiss), .httpRequestDenied, .denied),
             ("GET http://h/", 403, CacheStatus(forward: .uriMiss), nil, .miss),
             ("GET http://h/", 101, CacheStatus(forward: .bypass), nil, .bypass),
-        ] as [(String, UInt16, CacheStatus?, ProxyErrorType?, AccessLogEntry.Outcome)])
+            ("GET http://h/", 400, nil, .httpRequestError, .own),
+            ("GET http://h/", nil, nil, nil, .unanswered),
+        ] as [(String, UInt16?, CacheStatus?, ProxyErrorType?, AccessLogEntry.Outcome)])
     func outcome(
-        _ line: String, _ status: UInt16, _ cacheStatus: CacheStatus?, _ error: ProxyErrorType?,
+        _ line: String, _ status: UInt16?, _ cacheStatus: CacheStatus?, _ error: ProxyErrorType?,
         _ outcome: AccessLogEntry.Outcome
     ) throws {
         let head = try AccessLogDraftTests.request("\(line) HTTP/1.1\r\nHost: h\r\n\r\n")
         var entry = ExchangeEntry(
-            exchange: 1, client: .unix(nil), request: head, status: StatusCode(status),
+            exchange: 1, client: .unix(nil), request: head,
+            status: status.flatMap { StatusCode($0) },
             began: Timestamp(seconds: 0))
         entry.cacheStatus = cacheStatus
         entry.errorType = error
