@@ -181,6 +181,47 @@ struct BecomingTests {
         s.session.invalidateAndCancel()
     }
 
+    /// What a program can do before it is told of the download, when it has only the data task.
+    @Test("it is cancelled, suspended and resumed by what it was, too")
+    func controlBeforeIntroduction() async throws {
+        let delegate = HoldingDelegate()
+        let s = ScriptedSession(delegate: delegate)
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        try await s.loaders.load().answer(200, [:], "one", isWhole: false)
+        let answer = try await delegate.questions().dispositions[0]
+        task.suspend()
+        answer(.becomeDownload)
+        let download = try #require(await s.session.allTasks.first as? URLSessionDownloadTask)
+        #expect(download.state == .suspended)
+        task.resume()
+        #expect(download.state == .running)
+        task.suspend()
+        #expect(download.state == .suspended)
+        task.cancel()
+        try await delegate.completion()
+        #expect((download.error as? URLError)?.code == .cancelled)
+        #expect(delegate.messages.value.suffix(3) == ["became", "metrics", "complete"])
+        s.session.invalidateAndCancel()
+    }
+
+    @Test("a cancellation at the same moment ends what it becomes (400 times)")
+    func cancellationMeanwhile() async throws {
+        for _ in 0..<400 {
+            let delegate = HoldingDelegate()
+            let s = ScriptedSession(delegate: delegate)
+            let task = s.session.dataTask(with: try ScriptedSession.url())
+            task.resume()
+            try await s.loaders.load().answer(200, [:], "one", isWhole: false)
+            let answer = try await delegate.questions().dispositions[0]
+            await Race.atOnce({ answer(.becomeDownload) }, { task.cancel() })
+            try await delegate.completion()
+            #expect((delegate.errors.value[0] as? URLError)?.code == .cancelled)
+            s.session.finishTasksAndInvalidate()
+            try await delegate.messages.wait(for: "the end") { $0.contains("invalid") }
+        }
+    }
+
     @Test("a time that is up while it becomes another ends that one")
     func deadline() async throws {
         let delegate = HoldingDelegate()

@@ -166,6 +166,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: What is done to it
 
+    // A data task that has become another one passes it on: until the delegate is told of that, nobody
+    // has anything else to call.
+
     /// Takes a suspension back; the task runs when there is none left.
     ///
     /// A task is born with one. Without effect on one that runs, is cancelled or has completed.
@@ -175,15 +178,18 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// - Parameter takeBack: takes back one of the program's, or that of the progress.
     func resume(by takeBack: (inout TaskMachine) -> TaskMachine.Resumption) {
-        let resumption = self.guarded.withLock { state in
+        let (resumption, successor) = self.guarded.withLock {
+            state -> (TaskMachine.Resumption, URLSessionTask?) in
+            if let successor = state.successor { return (.nothing, successor) }
             let resumption = takeBack(&state.machine)
             if resumption == .goOn {
                 state.wentOn = .now
                 state.pump?.isPaused = false
                 state.suspendableContent?.isPaused = false
             }
-            return resumption
+            return (resumption, nil)
         }
+        if let successor { return successor.resume(by: takeBack) }
         switch resumption {
         case .nothing: break
         case .begin: self.begin()
@@ -203,12 +209,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// - Parameter add: adds one of the program's, or that of the progress.
     func suspend(by add: (inout TaskMachine) -> Bool) {
-        let (stops, load) = self.guarded.withLock { state -> (Bool, (any Load)?) in
-            guard add(&state.machine) else { return (false, nil) }
+        let (stops, load, successor) = self.guarded.withLock {
+            state -> (Bool, (any Load)?, URLSessionTask?) in
+            if let successor = state.successor { return (false, nil, successor) }
+            guard add(&state.machine) else { return (false, nil, nil) }
             state.pump?.isPaused = true
             state.suspendableContent?.isPaused = true
-            return (true, state.load)
+            return (true, state.load, nil)
         }
+        if let successor { return successor.suspend(by: add) }
         guard stops else { return }
         self.keepTime()
         load?.suspensionChanged()
@@ -221,6 +230,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// under way may come before it. Also for a task that is suspended, or was never resumed.
     open func cancel() {
         self.settle(.cancelled)
+        // It may have become that just now; a program may not know of it yet.
+        self.guarded.withLock { $0.successor }?.cancel()
     }
 
     // MARK: NSObject
