@@ -117,7 +117,8 @@ extension Explanation.Candidate {
         self.rules = ResponseRules.of(
             head.fields, ResponseDirectives(head.fields, configuration: configuration),
             configuration: configuration)
-        self.validators = Validation.validators(of: head.fields)
+        self.validators =
+            Validation.isConfirmable(head.status) ? Validation.validators(of: head.fields) : []
         self.overrides = configuration.ruleEffects(on: head, request: request).map(\.description)
     }
 }

@@ -91,8 +91,8 @@ extension PolicyReason {
         case .varyAny:
             "a Vary that names fields, in place of *: at most 32, and 16 KiB of the request"
         case .noFreshnessNoValidator:
-            "freshness from the origin, Cache-Control: max-age=…, or a validator: ETag or "
-                + "Last-Modified"
+            "freshness from the origin, Cache-Control: max-age=…, or, of a successful answer (2xx), a "
+                + "validator: ETag or Last-Modified"
         case .failureNotFresh:
             "nothing: the next request may succeed; for failures to be kept, Cache-Control: max-age=… "
                 + "from the origin, or the setting freshness.negative"

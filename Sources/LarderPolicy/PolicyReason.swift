@@ -143,7 +143,8 @@ package enum PolicyReason: String, Sendable, Codable, CaseIterable {
     case statusNeedsExplicit = "status-needs-explicit-freshness"
     /// `Vary: *` matches no later request (RFC 9111 §4.1).
     case varyAny = "vary-any"
-    /// It could never be used: neither freshness nor a validator (RFC 9111 §4.2.2, §4.3.1).
+    /// It could never be used: neither freshness nor a validator (RFC 9111 §4.2.2, §4.3.1), which counts
+    /// for what is successful alone.
     case noFreshnessNoValidator = "no-freshness-no-validator"
     /// A failure that is stale as it comes: nothing could be made of it later, and it would take the
     /// place of what may stand in for it (RFC 9111 §4.2.4).

@@ -258,8 +258,9 @@ package enum Storability {
                 configuration: configuration),
             at: now, configuration: configuration)
         if response.status.isServerError, !freshness.isFresh { return .failureNotFresh }
-        let isKept = configuration.storesUnusable && response.status.isSuccessful
-        if isKept || Validation.hasValidator(response.fields), request.uri.scheme != .ftp {
+        if Validation.isConfirmable(response.status), request.uri.scheme != .ftp,
+            configuration.storesUnusable || Validation.hasValidator(response.fields)
+        {
             return nil
         }
         guard !directives.control.demandsValidation(of: response.fields) else {

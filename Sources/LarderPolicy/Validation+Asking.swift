@@ -17,13 +17,13 @@ extension Validation {
     ///   the others only strong entity tags are sent (§4.1): a weak one, or a time, may be that of
     ///   several representations of the resource, a strong one never is (RFC 9110 §8.8.1). A part
     ///   of one could not answer, nor one that sets the cookies of another client; and what is not
-    ///   coded is not offered to who takes codings.
+    ///   coded is not offered to who takes codings, nor what is coded to who does not take that.
     package static func conditionalRequest(
         _ request: Request, validating candidates: [StoredHead], matching: [Int]? = nil
     ) -> Request? {
         // curl knows no conditions on ftp.
         guard request.uri.scheme != .ftp else { return nil }
-        let matching = (matching ?? Array(candidates.indices)).filter(candidates.indices.contains)
+        let matching = self.confirmable(matching, of: candidates)
         var tags: [EntityTag] = []
         var room = Self.longestTags
         func add(_ tag: EntityTag) {
@@ -34,7 +34,7 @@ extension Validation {
         }
         let others = candidates.indices.filter { index in
             !matching.contains(index) && self.mayAnswer(candidates[index])
-                && !self.lacksCoding(candidates[index], for: request)
+                && self.fitsCodings(candidates[index], of: request)
         }
         for index in matching + self.newestFirst(others, candidates) {
             guard let tag = EntityTag(of: candidates[index].fields),
@@ -74,7 +74,20 @@ extension Validation {
         return whole
     }
 
-    /// Whether a response can be validated at all.
+    /// Whether an origin can say of a response that it still holds.
+    ///
+    /// Of a failure or a redirection it cannot: it takes up no condition unless its answer would be
+    /// successful (RFC 9110 §13.2.1), so a 304 would say that there is something else by now.
+    static func isConfirmable(_ status: StatusCode) -> Bool { status.isSuccessful }
+
+    /// Those of some responses, or of all, that an origin can say of that they still hold.
+    static func confirmable(_ indices: [Int]?, of candidates: [StoredHead]) -> [Int] {
+        (indices ?? Array(candidates.indices)).filter {
+            candidates.indices.contains($0) && self.isConfirmable(candidates[$0].status)
+        }
+    }
+
+    /// Whether there is something to ask about a response with.
     static func hasValidator(_ fields: Fields) -> Bool {
         EntityTag(of: fields) != nil || self.lastModified(fields) != nil
     }
@@ -98,7 +111,13 @@ extension Validation {
 
     /// Whether a response that the request does not select could answer it where the origin says so.
     static func mayAnswer(_ head: StoredHead) -> Bool {
-        head.extent == nil && !head.fields.has(.setCookie)
+        self.isConfirmable(head.status) && head.extent == nil && !head.fields.has(.setCookie)
+    }
+
+    /// Whether a response that varies by `Accept-Encoding` might be chosen for a request, by its coding.
+    static func fitsCodings(_ head: StoredHead, of request: Request) -> Bool {
+        guard Variance.depends(head, on: FieldName(.acceptEncoding)) else { return true }
+        return !self.lacksCoding(head, for: request) && !self.bearsCoding(head, against: request)
     }
 
     /// Whether a response is not coded, as whoever asked for it took no codings, and might be for this
@@ -107,10 +126,18 @@ extension Validation {
     /// Servers judge conditions before they code what they send: a tag of what is not coded would bring a
     /// 304, and the client would get more bytes than without the cache.
     private static func lacksCoding(_ head: StoredHead, for request: Request) -> Bool {
-        !head.fields.has(.contentEncoding)
-            && Variance.depends(head, on: FieldName(.acceptEncoding))
-            && VaryingValue.takesCodings(request.fields)
+        !head.fields.has(.contentEncoding) && VaryingValue.takesCodings(request.fields)
             && !VaryingValue.takesCodings(head.varyingFields)
+    }
+
+    /// Whether a response is coded in a way that the request does not ask for by name or `*`.
+    ///
+    /// Origins that give coded and uncoded content the same tag, against RFC 9110 §8.8.1, would say of
+    /// the one that it is the other. Who names no codings may be given any (§12.5.3), but undoes none.
+    private static func bearsCoding(_ head: StoredHead, against request: Request) -> Bool {
+        head.fields.members(FieldName(.contentEncoding)).contains {
+            !VaryingValue.takesCoding($0, request.fields)
+        }
     }
 
     private static func newestFirst(_ indices: [Int], _ candidates: [StoredHead]) -> [Int] {

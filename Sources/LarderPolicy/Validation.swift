@@ -15,7 +15,8 @@ package enum Validation {
     /// - Parameters:
     ///   - candidates: the responses whose validators were sent.
     ///   - matching: the indices of those that the request selects by `Vary`; nil: all. Another one
-    ///     is selected by its strong entity tag alone, and not where it sets cookies or is a part.
+    ///     is selected by its strong entity tag alone, and not where it sets cookies, is a part, or has a
+    ///     coding that the request does not take.
     ///   - request: the client's. Where the 304 has a tag that only the client sent, it answers the
     ///     client, whatever date it shares with what is stored: files that are made reproducibly all
     ///     have the same.
@@ -23,12 +24,13 @@ package enum Validation {
         by notModified: ResponseHead, among candidates: [StoredHead], matching: [Int]? = nil,
         answering request: Request? = nil
     ) -> [Int] {
-        let matching = (matching ?? Array(candidates.indices)).filter(candidates.indices.contains)
+        let matching = self.confirmable(matching, of: candidates)
         let tag = EntityTag(of: notModified.fields)
         let modified = self.lastModified(notModified.fields)
         if let tag, !tag.isWeak {
             let same = candidates.indices.filter {
-                (matching.contains($0) || self.mayAnswer(candidates[$0], by: notModified))
+                (matching.contains($0)
+                    || self.mayAnswer(candidates[$0], by: notModified, to: request))
                     && EntityTag(of: candidates[$0].fields)?.matchesStrongly(tag) ?? false
             }
             if !same.isEmpty { return same }
@@ -73,9 +75,12 @@ package enum Validation {
 
     /// Whether it could answer by what a 304 says: not where its head allows a site to read it, and the 304,
     /// as of some servers, leaves out which one it is now.
-    private static func mayAnswer(_ head: StoredHead, by notModified: ResponseHead) -> Bool {
+    private static func mayAnswer(
+        _ head: StoredHead, by notModified: ResponseHead, to request: Request?
+    ) -> Bool {
         let allowed = FieldName("Access-Control-Allow-Origin")
         return self.mayAnswer(head)
+            && (request.map { self.fitsCodings(head, of: $0) } ?? true)
             && !(Variance.depends(head, on: FieldName("Origin")) && head.fields.contains(allowed)
                 && !notModified.fields.contains(allowed))
     }

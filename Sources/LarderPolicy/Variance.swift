@@ -91,7 +91,7 @@ package enum Variance {
             return true
         }
         return semantic && name.known == .acceptLanguage
-            && VaryingValue.prefersLanguage(of: head.fields, request.fields)
+            && VaryingValue.prefersLanguage(of: head.fields, status: head.status, request.fields)
     }
 
     private static func matches(

@@ -41,11 +41,14 @@ enum VaryingValue {
     /// Whether the stored response is in the one language that the request likes best: the ranking
     /// that §4.1 lets a cache use.
     ///
-    /// The origin has shown that it has this language, so it would choose it again.
-    static func prefersLanguage(of stored: Fields, _ presented: Fields) -> Bool {
+    /// The origin has shown that it has this language, so it would choose it again. Only what is
+    /// successful shows that: a failure or a list of choices is in some language, too.
+    static func prefersLanguage(
+        of stored: Fields, status: StatusCode, _ presented: Fields
+    ) -> Bool {
         let name = FieldName(.acceptLanguage)
         let languages = stored.members(FieldName(.contentLanguage))
-        guard languages.count == 1, presented.contains(name),
+        guard status.isSuccessful, languages.count == 1, presented.contains(name),
             self.mayBeSplit(presented.values(name)),
             let preferences = Preference.list(self.members(presented.values(name)), of: name),
             let best = preferences.max(by: { $0.weight < $1.weight }), best.weight > 0,
@@ -63,6 +66,19 @@ enum VaryingValue {
         // What nobody can read may say so.
         guard let preferences else { return fields.has(.acceptEncoding) }
         return preferences.contains { $0.name != "identity" && $0.weight > 0 }
+    }
+
+    /// Whether a request takes its answer with one content coding, named or as any (`*`).
+    static func takesCoding(_ coding: FieldValue, _ fields: Fields) -> Bool {
+        let name = FieldName(.acceptEncoding)
+        let values = fields.values(name)
+        guard self.mayBeSplit(values), let wanted = Preference(coding, of: name),
+            let preferences = Preference.list(self.members(values), of: name)
+        else { return false }
+        if wanted.name == "identity" { return true }
+        let weight =
+            preferences.last { $0.name == wanted.name } ?? preferences.last { $0.name == "*" }
+        return weight.map { $0.weight > 0 } ?? false
     }
 
     /// Fields whose value is one thing: a comma in it separates nothing, so they are compared as

@@ -26,8 +26,10 @@ struct OtherVariantTests {
         #expect(conditional?.fields == expected.map { fields($0) })
     }
 
+    private static let gzip = "Vary: Accept-Encoding | Content-Encoding: gzip"
+
     @Test(
-        "offers nothing that is not coded to who takes codings",
+        "offers nothing that is not coded to who takes codings, nor what is coded to who does not",
         arguments: [
             // Stored: head, and what its request had; the request; whether its tag is sent.
             ("Vary: Accept-Encoding", "", "Accept-Encoding: gzip", false),
@@ -43,6 +45,21 @@ struct OtherVariantTests {
                 "Accept-Encoding: gzip | Origin: b", true
             ),
             ("Vary: Origin", "Origin: a", "Accept-Encoding: gzip | Origin: b", true),
+            (Self.gzip, "Accept-Encoding: gzip", "", false),
+            (Self.gzip, "Accept-Encoding: gzip", "Accept-Encoding: identity", false),
+            (Self.gzip, "Accept-Encoding: gzip", "Accept-Encoding: br", false),
+            (Self.gzip, "Accept-Encoding: gzip", "Accept-Encoding: gzip;q=0, *", false),
+            (Self.gzip, "Accept-Encoding: gzip", "Accept-Encoding: *;q=0", false),
+            (Self.gzip, "Accept-Encoding: gzip", "Accept-Encoding: gzip;q=x", false),
+            (Self.gzip, "Accept-Encoding: gzip", "Accept-Encoding: *", true),
+            (Self.gzip, "Accept-Encoding: gzip", "Accept-Encoding: br, X-GZIP;q=0.1", true),
+            ("\(Self.gzip), br", "Accept-Encoding: gzip", "Accept-Encoding: gzip, zstd", false),
+            ("\(Self.gzip), br", "Accept-Encoding: gzip", "Accept-Encoding: br, zstd, gzip", true),
+            // That it is coded chooses nothing where it always is.
+            (
+                "Vary: Origin | Content-Encoding: gzip", "Origin: a | Accept-Encoding: gzip",
+                "Origin: b", true
+            ),
         ])
     func coding(_ head: String, _ first: String, _ second: String, _ isSent: Bool) {
         let held = stored("ETag: \"a\" | \(head)", varying: first)
@@ -53,6 +70,18 @@ struct OtherVariantTests {
         let own = Validation.conditionalRequest(
             request(second), validating: [held], matching: [0])
         #expect(own?.fields.string("If-None-Match") == "\"a\"")
+    }
+
+    @Test("is not answered by what is coded for who does not take that, whose tag the client sent")
+    func codingOfTheClient() {
+        let held = stored("ETag: \"a\" | \(Self.gzip)", varying: "Accept-Encoding: gzip")
+        for (codings, selects) in [("", false), ("Accept-Encoding: gzip, br", true)] {
+            let asked = request("If-None-Match: \"a\" | \(codings)")
+            let selected = Validation.selected(
+                by: response("ETag: \"a\"", status: 304), among: [held], matching: [],
+                answering: asked)
+            #expect(selected == (selects ? [0] : []))
+        }
     }
 
     @Test("sends the most recent ones where all would make a line that origins refuse")

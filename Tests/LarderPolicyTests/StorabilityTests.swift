@@ -80,7 +80,13 @@ struct StorabilityTests {
         .map { Case("Last-Modified: @-1000", status: $0, .statusNeedsExplicit) }
         + [
             Case("Last-Modified: @-1000 | Cache-Control: public", status: 599, nil),
-            Case("Last-Modified: @-1000 | Cache-Control: private", status: 499, by: .private, nil),
+            Case("Last-Modified: @-1000 | Cache-Control: private", status: 299, by: .private, nil),
+            // Nobody could ask whether it still holds (RFC 9110 §13.2.1).
+            Case(
+                "Last-Modified: @-1000 | Cache-Control: private", status: 499, by: .private,
+                .noFreshnessNoValidator),
+            Case("ETag: \"a\" | Cache-Control: no-cache", status: 404, .noFreshnessNoValidator),
+            Case("ETag: \"a\" | Cache-Control: no-cache", status: 200, nil),
             Case(
                 "Last-Modified: @-1000 | Cache-Control: private", status: 599, by: .private,
                 .failureNotFresh),
@@ -298,8 +304,8 @@ struct StorabilityTests {
             ("Cache-Control: max-age=60", 200, .get, .shared, .explicitFreshness),
             ("Cache-Control: s-maxage=60", 302, .get, .shared, .explicitFreshness),
             ("Expires: @9 | Cache-Control: public", 302, .get, .shared, .explicitFreshness),
-            ("Cache-Control: public | ETag: \"a\"", 302, .get, .shared, .responsePublic),
-            ("Cache-Control: private | ETag: \"a\"", 302, .get, .private, .privateHere),
+            ("Cache-Control: public | ETag: \"a\"", 201, .get, .shared, .responsePublic),
+            ("Cache-Control: private | ETag: \"a\"", 201, .get, .private, .privateHere),
             ("Cache-Control: s-maxage=60 | ETag: \"a\"", 200, .get, .private, .statusCacheable),
             ("Last-Modified: @-9", 404, .get, .shared, .statusCacheable),
             (

@@ -4,6 +4,30 @@ import Testing
 
 @Suite("Sending a validation request (RFC 9111 §4.3.1)")
 struct ConditionalRequestTests {
+    /// A 304 stands for a successful answer: the file that was missing is there by now.
+    @Test(
+        "asks about nothing but what was successful (RFC 9110 §13.2.1)",
+        arguments: [
+            (200, true), (203, true), (204, true), (301, false), (404, false), (410, false),
+        ]
+            as [(UInt16, Bool)])
+    func failures(_ status: UInt16, _ isAsked: Bool) {
+        let held = [
+            stored("ETag: \"a\" | Last-Modified: @-9", status: status), stored("ETag: \"b\""),
+        ]
+        let expected = isAsked ? "If-None-Match: \"a\" | If-Modified-Since: @-9" : nil
+        let alone = Validation.conditionalRequest(request(), validating: [held[0]])
+        #expect(alone?.fields == expected.map { fields($0) })
+        let beside = Validation.conditionalRequest(request(), validating: held, matching: [0])
+        let tags = isAsked ? "\"a\", \"b\"" : "\"b\""
+        #expect(beside?.fields.string("If-None-Match") == tags)
+        for notModified in ["ETag: \"a\"", "Last-Modified: @-9", ""] {
+            let selected = Validation.selected(
+                by: response(notModified, status: 304), among: [held[0]])
+            #expect(selected == (isAsked ? [0] : []))
+        }
+    }
+
     struct Case: Sendable {
         let asked: String
         let held: [String]

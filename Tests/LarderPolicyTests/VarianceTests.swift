@@ -127,6 +127,23 @@ struct VarianceTests {
     func understands(_ c: Case) { Self.check(c) }
 
     @Test(
+        "takes the language of what is successful alone for one that the origin has (§4.1)",
+        arguments: [
+            (200, true), (203, true), (300, false), (302, false), (404, false), (406, false),
+        ]
+            as [(UInt16, Bool)])
+    func languageOfFailures(_ status: UInt16, _ matches: Bool) {
+        let head = stored(
+            "Vary: Accept-Language | Content-Language: en", status: status,
+            varying: "Accept-Language: fr")
+        let configuration = PolicyConfiguration(semanticVary: true)
+        let asked = request("Accept-Language: en")
+        #expect(Variance.matches(head, asked, configuration: configuration) == matches)
+        let same = request("Accept-Language: fr")
+        #expect(Variance.matches(head, same, configuration: configuration))
+    }
+
+    @Test(
         "chooses the most recent match by Date, one with Vary first",
         arguments: [
             (["Date: @-5", "Date: @-9"], 0), (["Date: @-9", "Date: @-5"], 1),

@@ -102,7 +102,8 @@ enum FieldListPromises {
                 try hold(
                     VaryingValue.equal(name, a, a, semantic: semantic), "\(text) is not itself")
             }
-            _ = VaryingValue.prefersLanguage(of: fields, a)
+            _ = VaryingValue.prefersLanguage(of: fields, status: .ok, a)
+            for coding in lines { _ = VaryingValue.takesCoding(coding, a) }
         }
         for member in Variance.varies(fields) {
             guard case .field(let name) = member else { continue }
