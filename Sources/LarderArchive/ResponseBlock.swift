@@ -107,6 +107,7 @@ package struct ResponseBlock: Sendable {
     private mutating func begin(_ head: ResponseHead) throws(HeadError) -> BodyLength {
         if try MessageFraming.isChunked(head), head.version >= .http11 {
             self.state = .chunked
+            self.decoder = ChunkedDecoder(named: HopByHop.namedFields(head.fields))
             return .unknown
         }
         let announced = try MessageFraming.responseBody(of: head, to: self.method)

@@ -43,7 +43,8 @@ package struct ChunkedDecoder: Sendable {
         case needMore
         /// The content is whole; what remains in the buffer belongs to the next message.
         ///
-        /// Trailer fields that must not stand there (RFC 9110 §6.5.1) were left out.
+        /// Trailer fields that must not stand there (RFC 9110 §6.5.1) or go no further (§7.6.1) were
+        /// left out.
         case end(trailers: Fields)
     }
 
@@ -60,6 +61,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private let limits: ChunkLimits
+    private let named: NamedFields
     private var state = State.size(0)
     private var lineLength = 0
     private var extensionLength = 0
@@ -68,8 +70,13 @@ package struct ChunkedDecoder: Sendable {
     private var scanner = HeadScanner()
     private var section: FieldSectionParser
 
-    package init(limits: ChunkLimits = ChunkLimits()) {
+    /// - Parameter named: what the `Connection` of the message's head names: no trailers either
+    ///   (RFC 9110 §7.6.1).
+    package init(
+        limits: ChunkLimits = ChunkLimits(), named: NamedFields = NamedFields([])
+    ) {
         self.limits = limits
+        self.named = named
         self.section = FieldSectionParser(
             start: 0, limit: Swift.min(Swift.max(limits.trailers, 2), 1 << 24),
             fieldCount: limits.trailerCount)
@@ -200,7 +207,7 @@ package struct ChunkedDecoder: Sendable {
         guard var fields else { return .needMore }
         buffer.moveReaderIndex(forwardBy: self.scanner.lineStart)
         self.state = .ended
-        Trailers.strip(&fields)
+        Trailers.strip(&fields, named: self.named)
         return .end(trailers: fields)
     }
 }

@@ -98,9 +98,14 @@ package enum HopByHop {
 package enum Trailers {
     /// Removes fields that mean nothing or harm when they come after the content (§6.5.1): framing,
     /// routing, request modifiers, authentication, content format, response control.
-    package static func strip(_ fields: inout Fields) {
+    ///
+    /// - Parameter named: what the `Connection` of the head names: "any header or trailer field(s)"
+    ///   that it does are for that connection only (§7.6.1).
+    package static func strip(_ fields: inout Fields, named: NamedFields = NamedFields([])) {
         HopByHop.strip(&fields)
-        fields.keep { _, line in !self.isForbidden(line.known) }
+        fields.keep { section, line in
+            !self.isForbidden(line.known) && (named.isEmpty || !named.contain(line, of: section))
+        }
     }
 
     private static func isForbidden(_ field: KnownField) -> Bool {

@@ -115,7 +115,7 @@ extension ClientConnection {
     /// Answers a request without looking at its content, which is thrown away.
     func refuse(_ head: RequestHead, with answer: OwnAnswer) {
         if head.hasContent {
-            self.expectContent(head.bodyLength, feed: nil, clientWaits: Self.mayWait(head))
+            self.expectContent(of: head, feed: nil, clientWaits: Self.mayWait(head))
             self.state.contentAbandoned()
         }
         self.respond(answer)

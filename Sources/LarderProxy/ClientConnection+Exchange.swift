@@ -15,7 +15,7 @@ extension ClientConnection {
         let (route, options) = self.route(head)
         switch route {
         case .exchange(let request):
-            self.perform(request, hasContent: head.hasContent, options: options)
+            self.perform(request, of: head, options: options)
         case .answer(let answer):
             self.refuse(head, with: answer)
         case .tunnel(let host, let port):
@@ -29,13 +29,12 @@ extension ClientConnection {
         }
     }
 
-    func expectContent(_ length: BodyLength, feed: BodyFeed?, clientWaits: Bool) {
+    func expectContent(of head: RequestHead, feed: BodyFeed?, clientWaits: Bool) {
         self.upload = Upload(
-            length: length, limits: self.configuration.chunkLimits, feed: feed,
-            clientWaits: clientWaits)
+            of: head, limits: self.configuration.chunkLimits, feed: feed, clientWaits: clientWaits)
     }
 
-    private func perform(_ request: Request, hasContent: Bool, options: ExchangeOptions) {
+    private func perform(_ request: Request, of head: RequestHead, options: ExchangeOptions) {
         guard let bound = self.bound, let session = self.exchange?.session else { return }
         let number = self.state.exchangeNumber
         let client = ConnectionClient(
@@ -47,9 +46,8 @@ extension ClientConnection {
                 client.contentSignalled($0)
             }
             body = feed
-            if hasContent {
-                self.expectContent(
-                    request.bodyLength, feed: feed, clientWaits: request.expectsContinue)
+            if head.hasContent {
+                self.expectContent(of: head, feed: feed, clientWaits: request.expectsContinue)
             } else {
                 feed.end(trailers: Fields())
             }

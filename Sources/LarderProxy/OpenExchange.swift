@@ -90,11 +90,13 @@ struct Upload {
     /// The client waits for `100 Continue` before it sends.
     var clientWaits: Bool
 
-    init(length: BodyLength, limits: ChunkLimits, feed: BodyFeed?, clientWaits: Bool) {
-        if case .known(let bytes) = length {
+    /// - Parameter head: the request that the content belongs to.
+    init(of head: RequestHead, limits: ChunkLimits, feed: BodyFeed?, clientWaits: Bool) {
+        if case .known(let bytes) = head.bodyLength {
             self.decoder = .length(remaining: bytes)
         } else {
-            self.decoder = .chunked(ChunkedDecoder(limits: limits))
+            self.decoder = .chunked(
+                ChunkedDecoder(limits: limits, named: HopByHop.namedFields(head.fields)))
         }
         self.feed = feed
         self.clientWaits = clientWaits

@@ -202,6 +202,7 @@ final class UpgradeExchange {
     private func answer(_ head: ResponseHead) throws(HeadError) {
         let length = try MessageFraming.responseBody(of: head, to: self.method, hadTE: false)
         let isChunked = try MessageFraming.isChunked(head)
+        let named = HopByHop.namedFields(head.fields)
         self.answerBegan()
         var head = head
         // What a 426 is about (RFC 9110 §15.5.22): its client may ask for that, by way of here.
@@ -227,7 +228,8 @@ final class UpgradeExchange {
             answer = Answer(
                 head: head, bodyLength: length, body: .source(feed), cacheStatus: status)
             self.body =
-                isChunked ? .chunked(ChunkedDecoder(limits: self.limits.chunk)) : .untilClose
+                isChunked
+                ? .chunked(ChunkedDecoder(limits: self.limits.chunk, named: named)) : .untilClose
         }
         self.feed = feed
         self.report(.answered(answer))

@@ -60,6 +60,22 @@ struct UpgradeTests {
         }
     }
 
+    @Test("trailers that an answer's Connection names stay on the origin's connection (§7.6.1)")
+    func namedTrailers() async throws {
+        try await Self.run { proxy, origin in
+            let client = try await proxy.connect()
+            try await client.send(TunnelTests.upgrade(origin))
+            let far = try await origin.accepted()
+            try await far.received("\r\n\r\n")
+            try await far.send(
+                "HTTP/1.1 403 Forbidden\r\nConnection: x-t\r\nX-T: 0\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\nX-T: 1\r\nX-U: 2\r\n\r\n")
+            let all = try await client.receivedAll()
+            #expect(all.hasSuffix("\r\n2\r\nno\r\n0\r\nX-U: 2\r\n\r\n"))
+            #expect(!all.contains("X-T"))
+        }
+    }
+
     @Test(
         "a client is told which protocols an origin demands, and of no others (§15.5.22)",
         arguments: [

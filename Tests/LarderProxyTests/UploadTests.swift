@@ -56,6 +56,20 @@ struct UploadTests {
         }
     }
 
+    @Test("has no trailers that its Connection names (RFC 9110 §7.6.1)")
+    func namedTrailers() async throws {
+        try await Fixture.run(Self.echo()) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(
+                post(
+                    "Connection: X-T\r\nX-T: 0\r\nTransfer-Encoding: chunked\r\n",
+                    "5\r\nhello\r\n0\r\nx-t: 1\r\nX-U: 2\r\n\r\n"))
+            let all = try await client.received("<hello>")
+            #expect(all.contains("\r\nX-U: 2\r\n"))
+            #expect(!all.lowercased().contains("x-t"))
+        }
+    }
+
     @Test("may be answered from inside the wake that brought its end")
     func answeredInside() async throws {
         let session = ScriptedSession { exchange in
