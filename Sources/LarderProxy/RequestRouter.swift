@@ -64,7 +64,10 @@ package final class RequestRouter: Sendable {
     // MARK: Refusals
 
     private func refusal(of head: RequestHead, _ present: KnownFieldSet) -> OwnAnswer? {
-        if present.contains(.via), Via.contains(pseudonym: self.pseudonym, in: head.fields) {
+        // What goes no further closes no circle: it is answered here, and says which way it came.
+        if present.contains(.via), Via.contains(pseudonym: self.pseudonym, in: head.fields),
+            MaxForwards.judge(method: head.method, fields: head.fields) != .respond
+        {
             return OwnAnswer(
                 508, error: .proxyLoopDetected, detail: "the request has passed here before")
         }

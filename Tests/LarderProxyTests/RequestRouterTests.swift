@@ -24,6 +24,12 @@ struct RequestRouterTests {
             access: ScriptedAccess { $0.host == "closed.example" })
     }
 
+    /// A request that has passed here before.
+    static func passed(_ method: String, _ forwards: Int) -> String {
+        "\(method) http://a.example/ HTTP/1.1\r\nHost: a.example\r\n"
+            + "Max-Forwards: \(forwards)\r\nVia: 1.1 pantry\r\n\r\n"
+    }
+
     @Test(
         "answers by itself what is not for an origin",
         arguments: [
@@ -48,6 +54,10 @@ struct RequestRouterTests {
             ),
             ("TRACE http://a.example/ HTTP/1.1\r\nHost: a.example\r\nMax-Forwards: 0\r\n\r\n", 200),
             ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nVia: 1.1 Pantry\r\n\r\n", 508),
+            // Who is the last to get it answers it, whatever way it came (RFC 9110 §7.6.2).
+            (Self.passed("TRACE", 0), 200), (Self.passed("OPTIONS", 0), 200),
+            (Self.passed("TRACE", 1), 508), (Self.passed("OPTIONS", 1), 508),
+            (Self.passed("GET", 0), 508),
             ("GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\nExpect: cake\r\n\r\n", 417),
             ("POST http://a.example/ HTTP/1.0\r\n\r\n", 411),
             ("GET http://closed.example/ HTTP/1.1\r\nHost: closed.example\r\n\r\n", 403),
