@@ -9,18 +9,22 @@ package enum StoredAnswer {
     /// which names the boundary.
     ///
     /// - Parameters:
+    ///   - method: of the request. Of what a GET stored a HEAD is told all but what was computed of
+    ///     content that it does not get.
     ///   - bodyLength: the length of the whole stored content.
     ///   - now: the `Date` of an answer that Larder makes itself (412, 416).
     ///   - isValidated: the origin has just confirmed the response. Only then may the fields go along
     ///     that `no-cache="…"` names (RFC 9111 §5.2.2.4).
     package static func head(
-        for stored: StoredHead, outcome: ClientOutcome, bodyLength: UInt64, age: Duration,
-        now: Timestamp, isValidated: Bool = false,
+        for stored: StoredHead, to method: Method = .get, outcome: ClientOutcome,
+        bodyLength: UInt64, age: Duration, now: Timestamp, isValidated: Bool = false,
         configuration: PolicyConfiguration = PolicyConfiguration()
     ) -> ResponseHead {
         switch outcome {
         case .full:
-            let fields = self.fields(of: stored, age, isValidated, configuration)
+            var fields = self.fields(of: stored, age, isValidated, configuration)
+            // RFC 9530 appendix B.2.
+            if method == .head { PartialContent.removeOwnDigests(from: &fields) }
             return ResponseHead(status: stored.status, reason: stored.reason, fields: fields)
         case .partial(let range):
             var fields = self.fields(of: stored, age, isValidated, configuration) {

@@ -241,7 +241,7 @@ extension ClientExchange: FillingWaiter {
             if !leads {
                 // As from the store: without the fields that are the first client's alone.
                 own = StoredAnswer.head(
-                    for: shared, outcome: taking?.outcome ?? .full,
+                    for: shared, to: self.request.method, outcome: taking?.outcome ?? .full,
                     bodyLength: taking?.length ?? 0, age: freshness.currentAge, now: now,
                     configuration: self.policy)
             }

@@ -18,8 +18,8 @@ enum StoredExchangeAnswer {
         else { return nil }
         let age = Freshness.of(object.head, at: now, configuration: configuration.policy).currentAge
         var head = StoredAnswer.head(
-            for: object.head, outcome: outcome, bodyLength: object.bodyLength, age: age, now: now,
-            isValidated: isValidated, configuration: configuration.policy)
+            for: object.head, to: request.method, outcome: outcome, bodyLength: object.bodyLength,
+            age: age, now: now, isValidated: isValidated, configuration: configuration.policy)
         var status = status
         status.isFromMemory = object.body.resident != nil
         if case .parts(let ranges) = outcome {

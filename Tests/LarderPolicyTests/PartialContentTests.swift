@@ -256,11 +256,12 @@ struct CombinationTests {
             combinedWith: response("\(name): part", status: 206), requestTime: t0,
             responseTime: t0, configuration: .shared)
         #expect(combined.fields.string(FieldName(name)) == "whole")
-        for (outcome, told) in [
-            (.full, "whole"), (.partial(0..<10), nil), (.parts([0..<1, 5..<6]), nil),
-        ] as [(ClientOutcome, String?)] {
+        for (method, outcome, told) in [
+            (.get, .full, "whole"), (.get, .partial(0..<10), nil),
+            (.get, .parts([0..<1, 5..<6]), nil), (.head, .full, nil),
+        ] as [(Method, ClientOutcome, String?)] {
             let head = StoredAnswer.head(
-                for: combined, outcome: outcome, bodyLength: 100, age: .zero, now: t0)
+                for: combined, to: method, outcome: outcome, bodyLength: 100, age: .zero, now: t0)
             #expect(head.fields.string(FieldName(name)) == told)
             #expect(head.fields.string("Repr-Digest") == "r")
         }

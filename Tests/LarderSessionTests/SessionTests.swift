@@ -84,6 +84,22 @@ struct SessionTests {
         #expect(bench.session.counters().hits == 1)
     }
 
+    @Test("a HEAD hears no digest of the content that only a GET gets (RFC 9530 §2)")
+    func headDigest() {
+        let bench = Bench()
+        bench.perform()
+        var fields = bench.fresh
+        fields.append("Content-Digest", "sha-256=:c:")
+        fields.append("Repr-Digest", "sha-256=:r:")
+        bench.upstream.fetches[0].answer(200, fields, "hello")
+        for (method, told) in [(Method.head, nil), (.get, "sha-256=:c:")] {
+            let client = bench.perform(method: method).client
+            #expect(client.cacheStatus == "larder; hit; ttl=60")
+            #expect(client.field("Content-Digest") == told)
+            #expect(client.field("Repr-Digest") == "sha-256=:r:")
+        }
+    }
+
     @Test("a stale response is validated, and its body comes from the store (§4.3)")
     func validation() {
         let bench = Bench()
