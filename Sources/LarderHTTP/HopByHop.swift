@@ -16,12 +16,16 @@ package enum HopByHop {
 
     /// A copy without what must not travel on and without further fields, with room for others to
     /// be added.
+    ///
+    /// - Parameter kept: a field of the connection that this message is about: `Upgrade` in a 426.
     package static func stripped(
-        _ fields: Fields, spareBytes: Int, spareLines: Int, without others: KnownFieldSet
+        _ fields: Fields, spareBytes: Int, spareLines: Int, without others: KnownFieldSet,
+        except kept: KnownField? = nil
     ) -> Fields {
         let named = self.namedFields(fields)
         return Fields(fields, spareBytes: spareBytes, spareLines: spareLines) { fields, line in
-            !others.contains(line.known) && self.travels(line, of: fields, named)
+            !others.contains(line.known)
+                && (self.travels(line, of: fields, named) || line.known == kept)
         }
     }
 

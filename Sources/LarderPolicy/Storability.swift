@@ -87,6 +87,8 @@ package enum Storability {
         // 421 are about one connection, whatever they say of their lifetime: the same request may be
         // made on another, and succeed (§15.5.9, §15.5.20).
         case 407, 408, 421, 428, 429, 431, 511: return .statusNeverStored
+        // What it demands is a connection's, and not stored (§3.1, RFC 9110 §15.5.22).
+        case 426 where response.fields.has(.upgrade): return .statusNeverStored
         default: break
         }
         return control.mustUnderstand && !response.status.isUnderstood ? .statusNotUnderstood : nil

@@ -14,7 +14,9 @@ package enum ForwardedHead {
             status: head.status, reason: head.reason, version: head.version,
             fields: HopByHop.stripped(
                 head.fields, spareBytes: Self.spareBytes, spareLines: Self.spareLines,
-                without: Self.dropped))
+                without: Self.dropped,
+                // What it is about (RFC 9110 §15.5.22): its client may ask for that, by way of here.
+                except: head.status == .upgradeRequired ? .upgrade : nil))
         forwarded.hasSetCookies = head.hasSetCookies
         if !forwarded.fields.has(.date) {
             forwarded.fields.append(contentsOf: dates.line(at: now))

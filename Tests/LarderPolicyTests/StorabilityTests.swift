@@ -66,6 +66,9 @@ struct StorabilityTests {
             // They are about a connection: on another one the same request may succeed.
             Case(fresh, status: 408, .statusNeverStored),
             Case(fresh, status: 421, .statusNeverStored),
+            // Without its Upgrade, which is not stored, it would not say what it demands.
+            Case("\(fresh) | Upgrade: x", status: 426, .statusNeverStored),
+            Case("\(fresh) | Upgrade: x", status: 400, nil), Case(fresh, status: 426, nil),
             // RFC 6585: "MUST NOT be stored by a cache".
             Case(fresh, status: 428, .statusNeverStored),
             Case(fresh, status: 429, .statusNeverStored),

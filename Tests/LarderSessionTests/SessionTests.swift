@@ -100,6 +100,25 @@ struct SessionTests {
         }
     }
 
+    @Test(
+        "a 426 says which protocols its origin demands, to each who asks (RFC 9110 §15.5.22)",
+        arguments: [(426, "foo/1"), (400, nil)] as [(UInt16, String?)])
+    func demands(_ status: UInt16, _ told: String?) {
+        let bench = Bench()
+        var fields = bench.fresh
+        fields.append("Upgrade", "foo/1")
+        fields.append("Connection", "Upgrade")
+        let clients = (0..<2).map { _ in bench.perform().client }
+        bench.upstream.fetches[0].answer(status, fields, "no")
+        #expect(bench.upstream.fetches.count == (status == 426 ? 2 : 1))
+        for fetch in bench.upstream.fetches.dropFirst() { fetch.answer(status, fields, "no") }
+        for client in clients {
+            #expect(client.status == status)
+            #expect(client.field("Upgrade") == told)
+            #expect(client.field("Connection") == nil)
+        }
+    }
+
     @Test("a stale response is validated, and its body comes from the store (§4.3)")
     func validation() {
         let bench = Bench()
