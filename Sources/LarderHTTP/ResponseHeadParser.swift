@@ -174,7 +174,12 @@ struct StatusLine: Sendable {
         // Of what nearly all say no text is made.
         let isOK =
             reason.count == 2 && reason[0] == UInt8(ascii: "O") && reason[1] == UInt8(ascii: "K")
-        self.reason = isOK ? "OK" : reason.text(0..<reason.count)
+        if isOK {
+            self.reason = "OK"
+        } else {
+            // `obs-text` may be of any character set; nobody need look at the phrase.
+            self.reason = reason.validText() ?? self.status.reasonPhrase
+        }
     }
 
     private static func version(_ bytes: Span<UInt8>) throws(HeadError) -> HTTPVersion {

@@ -81,6 +81,18 @@ struct ResponseHeadParserTests {
     }
 
     @Test(
+        "whose phrase is no UTF-8 have that of their status in its place (RFC 9112 §4)",
+        arguments: [
+            ("200 Tr\u{E8}s bien", "OK"), ("404 \u{FF}", "Not Found"), ("299 \u{C3}", "Successful"),
+            ("200 Tr\u{C3}\u{A8}s bien", "Très bien"), ("200 \u{EF}\u{BF}\u{BD}", "\u{FFFD}"),
+        ])
+    func phrase(_ latin1: String, _ expected: String) throws {
+        let line = latin1.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        let head = try responseHead(wire("HTTP/1.1 ") + line + wire("\n\n"))
+        #expect(head.reason == expected)
+    }
+
+    @Test(
         "that are bad are the origin's fault: 502",
         arguments: [
             ("HTTP/1.1 99 x\n\n", .badStatusLine), ("HTTP/1.1 1000 x\n\n", .badStatusLine),
