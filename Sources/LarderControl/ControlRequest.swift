@@ -134,6 +134,7 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var hits: UInt64 = 0
     /// Answered from the cache after the origin said that nothing had changed.
     package var validated: UInt64 = 0
+    /// Answered by origins; by a proxy of a release that does not count `collapsed`, those with them.
     package var misses: UInt64 = 0
     /// Body bytes that came from origins, once however many clients share them, and those that answers
     /// from the cache announced, as a sum; and the latter alone.
@@ -167,6 +168,8 @@ package struct SessionStatistics: Codable, Sendable, Equatable {
     package var storesTooSlow: UInt64?
     /// Requests that their clients left before they were answered.
     package var cancelled: UInt64?
+    /// Answered with what another request's fetch brought; nil from a proxy of an older release.
+    package var collapsed: UInt64?
     /// Clients that took nothing of what others waited for, and lost the rest; nil from a proxy of an
     /// older release.
     package var clientsCutOff: UInt64?

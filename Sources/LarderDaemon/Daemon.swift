@@ -204,6 +204,8 @@ package struct ProxySummary: Sendable, Equatable {
     /// Answered from the cache, validated ones included.
     package var hits: UInt64 = 0
     package var misses: UInt64 = 0
+    /// Answered by the fetch of another request.
+    package var collapsed: UInt64 = 0
     package var tunnels: UInt64 = 0
     package var failures: UInt64 = 0
     /// Denied by the access rules, tunnels among them.

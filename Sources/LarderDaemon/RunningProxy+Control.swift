@@ -173,6 +173,7 @@ extension RunningProxy: ControlResponder {
         statistics.hits = counters.hits
         statistics.validated = counters.validated
         statistics.misses = counters.misses
+        statistics.collapsed = counters.collapsed
         statistics.bytesServed = counters.bytesServed
         statistics.bytesFromCache = counters.bytesFromStore
         statistics.failures = counters.failed

@@ -162,6 +162,7 @@ actor RunningProxy {
         summary.requests = counters.requests
         summary.hits = counters.hits &+ counters.validated
         summary.misses = counters.misses
+        summary.collapsed = counters.collapsed
         let door = self.proxy.statistics()
         summary.tunnels = door.tunnels
         summary.refused = door.ownAnswers[StatusCode(403)] ?? 0

@@ -12,11 +12,13 @@ struct CacheStats: AsyncParsableCommand {
             "file" what the file says, whoever wrote it.
 
             With --json, "running" has the one: requests, hits (those answered without asking), \
-            validated, misses, failures, bytesServed and bytesFromCache, reasons and acts by their \
+            validated, misses (those answered by origins), collapsed (those answered by another \
+            request's fetch), failures, bytesServed and bytesFromCache, reasons and acts by their \
             names, and of each tier in "memory" and "disk" objects, bytes, capacity, evictions and \
             hits; "disk" beside it has the other: objects, bodyBytes, usedBytes, freeBytes, fileBytes \
             and capacityBytes, and hits, evictions, damaged and failures since the file was made, \
-            the hits of the last moments missing.
+            the hits of the last moments missing. Bytes from origins are counted once, however many \
+            clients shared them.
             """)
 
     @OptionGroup var options: ConfigurationOptions

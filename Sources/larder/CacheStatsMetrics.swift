@@ -30,6 +30,8 @@ enum CacheStatsMetrics {
             counter("hits_total", "Answered from the cache without asking.", running.hits),
             counter("validated_total", "Answered from the cache after asking.", running.validated),
             counter("misses_total", "Answered by origins.", running.misses),
+            counter(
+                "collapsed_total", "Answered by another request's fetch.", running.collapsed ?? 0),
             counter("failures_total", "Requests without an answer.", running.failures),
             counter("cancelled_total", "Left by their clients.", running.cancelled ?? 0),
             counter(

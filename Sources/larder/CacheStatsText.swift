@@ -59,6 +59,11 @@ enum CacheStatsText {
         ]
     }
 
+    private static func collapsed(_ running: SessionStatistics) -> String {
+        guard let count = running.collapsed, count > 0 else { return "" }
+        return "\(Human.count(count)) collapsed, "
+    }
+
     private static func cancelled(_ running: SessionStatistics) -> String {
         guard let count = running.cancelled, count > 0 else { return "" }
         return ", \(Human.count(count)) cancelled"
@@ -68,6 +73,12 @@ enum CacheStatsText {
         let reused = running.hits &+ running.validated
         let fromMemory = min(running.memory.hits, reused)
         let fromDisk = reused - fromMemory
+        var answered = [
+            ("from memory", fromMemory), ("from disk", fromDisk), ("by origins", running.misses),
+        ]
+        if let collapsed = running.collapsed, collapsed > 0 {
+            answered.append(("by another request's fetch", collapsed))
+        }
         var facts = [
             (
                 "requests",
@@ -75,16 +86,12 @@ enum CacheStatsText {
                     + "\(Human.share(reused, of: running.requests)) "
                     + "(\(Human.count(running.hits)) hits, \(Human.count(running.validated)) "
                     + "validated, \(Human.count(running.misses)) misses, "
-                    + "\(Human.count(running.failures)) failed"
+                    + Self.collapsed(running) + "\(Human.count(running.failures)) failed"
                     + Self.cancelled(running) + ")"
             ),
             (
                 "answered",
-                [
-                    ("from memory", fromMemory), ("from disk", fromDisk),
-                    ("by origins", running.misses),
-                ]
-                .map { name, count in
+                answered.map { name, count in
                     "\(name) \(Human.count(count)) (\(Human.share(count, of: running.requests)))"
                 }.joined(separator: ", ")
             ),

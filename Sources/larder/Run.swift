@@ -109,6 +109,7 @@ struct Run: AsyncParsableCommand {
                 ? "no requests but \(summary.refused) that the access rules refused" : "no requests"
         }
         var parts = ["\(Human.count(summary.hits, "hit")), \(summary.misses) missed"]
+        if summary.collapsed > 0 { parts.append("\(summary.collapsed) collapsed") }
         if summary.tunnels > 0 { parts.append("\(Human.count(summary.tunnels, "tunnel")) opened") }
         if summary.failures > 0 { parts.append("\(summary.failures) failed") }
         if summary.refused > 0 { parts.append("\(summary.refused) refused") }

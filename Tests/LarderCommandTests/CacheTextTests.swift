@@ -159,16 +159,40 @@ struct CacheTextTests {
             ])
         var running = SessionStatistics(session: "default", kind: "default")
         running.requests = 4
+        running.misses = 1
+        running.collapsed = 3
         running.reasons = ["odd\"\\\n": 3]
         report.running = running
         let lines = CacheStatsMetrics.lines(report)
         #expect(lines.first == "# HELP larder_up Whether a proxy serves the session.")
         #expect(lines.contains("# TYPE larder_requests_total counter"))
         #expect(lines.contains(#"larder_requests_total{session="default"} 4"#))
+        #expect(lines.contains(#"larder_misses_total{session="default"} 1"#))
+        #expect(lines.contains(#"larder_collapsed_total{session="default"} 3"#))
         #expect(
             lines.contains(#"larder_decisions_total{session="default",reason="odd\"\\\n"} 3"#))
         #expect(lines.count { $0.contains("TYPE larder_objects ") } == 1)
         #expect(!lines.contains { $0.contains(#"tier="disk""#) })
+    }
+
+    @Test("stats tell apart who was answered by an origin, and who by another request's fetch")
+    func collapsed() {
+        var running = SessionStatistics(session: "default", kind: "default")
+        running.requests = 50
+        running.misses = 1
+        running.collapsed = 49
+        var report = CacheStatsReport(
+            session: "default", kind: "default", directory: nil, running: running, disk: nil)
+        let lines = CacheStatsText.lines(report, nowMicroseconds: 0)
+        for line in [
+            "requests  50, hit ratio 0.0% (0 hits, 0 validated, 1 misses, 49 collapsed, 0 failed)",
+            "answered  from memory 0 (0.0%), from disk 0 (0.0%), by origins 1 (2.0%), by another "
+                + "request's fetch 49 (98.0%)",
+        ] { #expect(lines.contains(line), "\(lines)") }
+        // A proxy of an older release tells nothing of the kind.
+        report.running?.collapsed = nil
+        let older = CacheStatsText.lines(report, nowMicroseconds: 0)
+        #expect(!older.contains { $0.contains("collapsed") || $0.contains("fetch") })
     }
 
     @Test("stats, with a proxy")

@@ -118,6 +118,8 @@ struct CommandTests {
         #expect(
             Run.text(summary)
                 == "4 requests: 2 hits, 1 missed, 1 tunnel opened; 1 KiB of 4 KiB saved")
+        summary.collapsed = 1
+        #expect(Run.text(summary).contains(" 1 missed, 1 collapsed, 1 tunnel opened;"))
     }
 
     @Test(
