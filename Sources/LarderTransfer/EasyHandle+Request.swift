@@ -255,9 +255,13 @@ extension EasyHandle {
     }
 
     /// Has the request go out on a connection that was not used before and is not used again.
+    ///
+    /// A dial has such a one anyhow: libcurl takes none that it has for CURLOPT_CONNECT_ONLY, gives none to
+    /// another transfer, and closes it with the handle. If it were forbidden to, it would close it as soon
+    /// as it stands, before anybody could take the socket.
     func setOwnConnection() {
         self.set(CURLOPT_FRESH_CONNECT, true)
-        self.set(CURLOPT_FORBID_REUSE, true)
+        if self.transfer?.dial == nil { self.set(CURLOPT_FORBID_REUSE, true) }
     }
 
     private func setFTP(_ request: Request) throws(UpstreamFailure) {

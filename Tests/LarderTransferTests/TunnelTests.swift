@@ -196,6 +196,50 @@ struct TunnelTests {
         }
     }
 
+    /// What has the connections of one login used by no other.
+    enum Apart: CaseIterable {
+        case logins, ticket, socksLogins
+
+        fileprivate func rules(_ parent: ScriptedOrigin) -> ParentRules {
+            if self == .ticket { return .all(parent.parent(.http, .negotiate)) }
+            let kind = self == .logins ? Parent.Kind.http : .socks5
+            return ParentRules([
+                ParentRules.Rule(via: .parent(parent.parent(kind, .basic, as: .bob, named: "b"))) {
+                    host, _ in host == "b.example"
+                },
+                ParentRules.Rule(via: .parent(parent.parent(kind, .basic, as: .alice))) { _, _ in
+                    true
+                },
+            ])
+        }
+    }
+
+    @Test(
+        "are handed over whole also where no login's connections are used by another",
+        arguments: Apart.allCases)
+    func apart(_ apart: Apart) async throws {
+        let ended = [Gate(), Gate()]
+        let parent = try ScriptedOrigin { connection in
+            if apart == .socksLogins {
+                guard Self.negotiate(connection, wants: true) != nil else { return }
+                connection.write(Self.granted)
+            } else {
+                guard connection.readHead() != nil else { return }
+                connection.write("HTTP/1.1 200 OK\r\n\r\n")
+            }
+            connection.write("inside")
+            if connection.waitForEnd() { ended[connection.index].open() }
+        }
+        try await withUpstream({ $0.parents = apart.rules(parent) }) { upstream in
+            for gate in ended {
+                let socket = try #require(await upstream.dialled()).get()
+                #expect(await self.read(try #require(socket.take()), 6) == "inside")
+                // Ours is closed by now, and libcurl has kept none.
+                await gate.passed()
+            }
+        }
+    }
+
     // MARK: SOCKS5
 
     /// Reads a greeting, perhaps a login, and the request; what the last names.
