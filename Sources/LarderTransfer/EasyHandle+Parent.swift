@@ -92,9 +92,9 @@ extension EasyHandle {
             self.set(
                 CURLOPT_SOCKS5_AUTH, isTicket ? ccurl_auth_negotiate : ccurl_auth_basic)
         case .http, .https:
-            let isBasic = parent.authentication == .any && transfer.loop.takesBasic(parent)
-            self.set(
-                CURLOPT_PROXYAUTH, Self.schemes(of: isBasic ? .basic : parent.authentication))
+            let scheme = Self.scheme(parent, transfer)
+            transfer.parentLogin = scheme
+            self.set(CURLOPT_PROXYAUTH, Self.schemes(of: scheme))
             // libcurl counts its answers to challenges among redirections.
             self.set(CURLOPT_MAXREDIRS, Self.mostRounds)
             // A login that another request of this origin's may not have.
@@ -106,6 +106,17 @@ extension EasyHandle {
                 self.setOwnConnection()
             }
         }
+    }
+
+    /// How the login is given, where that is known of a parent with which any will do.
+    private static func scheme(
+        _ parent: Parent, _ transfer: Transfer
+    ) -> Parent.Authentication {
+        guard parent.authentication == .any else { return parent.authentication }
+        if transfer.loop.takesBasic(parent) { return .basic }
+        // What is not kept for a second time is for a parent that was known to ask for this.
+        if transfer.way.isRelay, transfer.content?.isKept == false { return .digest }
+        return .any
     }
 
     /// Has libcurl authenticate the connection to the origin (RFC 4559, NTLM).
@@ -196,20 +207,35 @@ extension EasyHandle {
 
     /// Remembers of a parent with which any login will do that it takes Basic and nothing better, or that it no
     /// longer does: a question is saved from then on, and content sent once (RFC 7617 §2.2).
+    ///
+    /// Of one that asks for Digest, too, so that content which cannot be sent twice waits for its question.
     func learnLogin(of transfer: Transfer, _ end: CurlEnd) {
         guard let parent = transfer.way.parent, parent.authentication == .any, transfer.hasLogin,
             transfer.options.proxyAuthorization == nil
         else { return }
+        let uri = transfer.request.uri
         let offered = self.parentSchemes
-        // Whoever is let in was not asked.
-        guard offered != 0 else { return }
+        guard offered != 0 else {
+            // Whoever is let in was not asked.
+            if transfer.way.isRelay, transfer.assembler.isHeadComplete {
+                transfer.loop.setAsksForDigest(parent, for: uri, false)
+            }
+            return
+        }
         // A challenge that was not answered is no refusal, and libcurl ends well with one that was refused.
         let isTaken =
             end.code == CURLE_SEND_FAIL_REWIND
             || end.code == CURLE_OK && self.number(CURLINFO_RESPONSE_CODE) != 407
-        let takesBasicAlone =
-            isTaken && offered & Self.schemes(of: .any) == Self.schemes(of: .basic)
-        transfer.loop.setTakesBasic(parent, takesBasicAlone)
+        let taken = isTaken ? Self.strongest(of: offered) : nil
+        transfer.loop.setTakesBasic(parent, taken == .basic)
+        if transfer.way.isRelay {
+            transfer.loop.setAsksForDigest(parent, for: uri, taken == .digest)
+        }
+    }
+
+    /// What libcurl chooses of the kinds of login that a parent takes, where any will do.
+    static func strongest(of schemes: Int) -> Parent.Authentication? {
+        [.digest, .ntlm, .basic].first { schemes & Self.schemes(of: $0) != 0 }
     }
 
     static func schemes(of authentication: Parent.Authentication) -> Int {

@@ -13,13 +13,10 @@ enum ParentFailure {
             return UpstreamFailure(
                 .dnsError, cause: .proxyNotFound, detail: "the parent's name is not resolved")
         case CURLE_SEND_FAIL_REWIND where way.isRelay:
-            let remedy =
-                parent.authentication == .any
-                ? "; to a parent that takes it, authentication: basic sends it at once" : ""
             return UpstreamFailure(
                 .proxyConfigurationError, party: .larder, cause: .proxy,
                 detail: "the parent wants a login first, and the content cannot be sent twice"
-                    + remedy)
+                    + self.remedy(for: parent, offered: end.parentSchemes))
         case CURLE_TOO_MANY_REDIRECTS:
             return UpstreamFailure(
                 .proxyConfigurationError, party: .larder, cause: .proxy,
@@ -42,6 +39,34 @@ enum ParentFailure {
         return UpstreamFailure(
             isCertificate ? .tlsCertificateError : .tlsProtocolError, cause: .proxy,
             detail: "the parent itself: \(end.detail)")
+    }
+
+    /// What rule would have the content sent once.
+    private static func remedy(for parent: Parent, offered: Int) -> String {
+        guard parent.authentication == .any, let scheme = EasyHandle.strongest(of: offered) else {
+            return ""
+        }
+        let rule = "; authentication: \(scheme.rawValue), which the parent takes, "
+        return rule
+            + (scheme == .basic
+                ? "sends the login at once" : "has it ask before the content goes out")
+    }
+
+    /// A request went out without its content, to be asked for a login, and was let in without one.
+    ///
+    /// Whoever it was passed on to has taken it for whole.
+    static func notAsked(by parent: Parent) -> UpstreamFailure {
+        let remedy =
+            switch parent.authentication {
+            case .digest, .ntlm: "; authentication: any sends the content at once"
+            // With any it is forgotten from now on; none is a request's own login.
+            case .any, .none, .basic, .negotiate: ""
+            }
+        return UpstreamFailure(
+            .proxyConfigurationError, party: .larder, cause: .proxy,
+            detail:
+                "the parent asked for no login, and passed on the request that was to have it ask, "
+                + "without its content" + remedy)
     }
 
     /// A 407: what Larder was given to log in with is missing or wrong, or of a kind that the parent does

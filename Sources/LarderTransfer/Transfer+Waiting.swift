@@ -99,6 +99,22 @@ extension Transfer {
         return !content.isKept
     }
 
+    /// Whether a final answer is one to a request without its content.
+    ///
+    /// libcurl sends that first, for the parent to ask for a login of one kind alone; to NTLM's it has the
+    /// answer already on a connection that was used before. A parent that does not ask passes it on, and
+    /// libcurl 7.88 is content with what comes back.
+    var isAnsweredWithoutContent: Bool {
+        guard let content = self.content, content.sent == 0, self.way.isRelay,
+            self.easy?.parentSchemes == 0
+        else { return false }
+        return switch self.parentLogin {
+        case .digest: true
+        case .ntlm: self.hasOpenedSocket
+        case .any, .basic, .negotiate, .none?, nil: false
+        }
+    }
+
     /// Gives the connection that the request goes out on the request's traffic class, whatever the
     /// one before it had.
     func markSocket() {

@@ -121,6 +121,8 @@ final class Transfer {
 
     /// The parent is given a login.
     var hasLogin = false
+    /// How an HTTP parent is given it.
+    var parentLogin: Parent.Authentication?
     let assembler: ResponseAssembler
     private(set) var announced = BodyLength.unknown
     private(set) var received: UInt64 = 0
@@ -354,6 +356,9 @@ final class Transfer {
             return self.fail(
                 ParentFailure.loginWanted(
                     by: parent, hadLogin: self.hasLogin, offered: self.easy?.parentSchemes ?? 0))
+        }
+        if self.isAnsweredWithoutContent, head.status.rawValue < 400, let parent = self.way.parent {
+            return self.fail(ParentFailure.notAsked(by: parent))
         }
         if self.endsWithTLS(head, length), let tls = unsafe self.easy?.tls {
             self.closure = unsafe TLSClosure.watch(tls)

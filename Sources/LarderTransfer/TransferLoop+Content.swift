@@ -24,10 +24,14 @@ extension TransferLoop {
     /// Whether the content may have to be sent twice: to a parent that is to say first how it wants
     /// the login, and to whom libcurl sends the whole request to hear it.
     ///
-    /// With one scheme alone it asks without content instead.
+    /// With one scheme alone it asks without content instead. So it does to a parent that is known to ask for
+    /// Digest, with what could not be sent twice.
     private func mayBeChallenged(_ request: Request) -> Bool {
         let way = Way(to: request.uri, isDial: false, self.configuration.parents)
-        return way.isRelay && way.parent?.authentication == .any
-            && request.transfer.proxyAuthorization == nil
+        guard way.isRelay, let parent = way.parent, parent.authentication == .any,
+            request.transfer.proxyAuthorization == nil
+        else { return false }
+        return RequestContent.canKeep(request.bodyLength)
+            || !self.asksForDigest(parent, for: request.uri)
     }
 }

@@ -36,6 +36,10 @@ final class TransferLoop: Timed {
     let deadlines: Deadlines
     /// Parents that take logins by Basic alone, as their last challenges said.
     private var basicParents: Set<String> = []
+    /// For which origins parents ask for a login by Digest, as their last answers said.
+    private var digestWays: Set<String> = []
+    /// Of so many at most: then it begins anew.
+    private static let mostDigestWays = 1024
     /// In nanoseconds; beyond it no connection would be used again.
     private let idleLifetime: UInt64
     var queue: ConnectionQueue
@@ -96,6 +100,28 @@ final class TransferLoop: Timed {
         } else {
             self.basicParents.remove(parent.authority)
         }
+    }
+
+    /// Whether a parent is known to ask requests for an origin for a login by Digest.
+    ///
+    /// By origin, as a parent may ask for some alone: elsewhere it would pass on the request without
+    /// content that is only to be asked.
+    func asksForDigest(_ parent: Parent, for uri: TargetURI) -> Bool {
+        !self.digestWays.isEmpty && self.digestWays.contains(Self.way(parent, to: uri))
+            && !self.takesBasic(parent)
+    }
+
+    func setAsksForDigest(_ parent: Parent, for uri: TargetURI, _ asks: Bool) {
+        if asks {
+            if self.digestWays.count >= Self.mostDigestWays { self.digestWays = [] }
+            self.digestWays.insert(Self.way(parent, to: uri))
+        } else if !self.digestWays.isEmpty {
+            self.digestWays.remove(Self.way(parent, to: uri))
+        }
+    }
+
+    private static func way(_ parent: Parent, to uri: TargetURI) -> String {
+        "\(parent.authority) \(uri.scheme.rawValue)://\(uri.host):\(uri.port)"
     }
 
     // MARK: Turns

@@ -227,12 +227,17 @@ struct ParentTests {
                 == true)
     }
 
-    @Test("content that is gone is not sent a second time")
-    func longContent() async throws {
+    @Test(
+        "content that is gone is not sent a second time, and what would help is what the parent takes",
+        arguments: [
+            ("Basic realm=\"r\"", "basic"), ("NTLM", "ntlm"),
+            ("Basic realm=\"r\", Digest realm=\"r\", nonce=\"n\", NTLM", "digest"),
+        ])
+    func longContent(_ challenge: String, _ remedy: String) async throws {
         let parent = try ScriptedOrigin { connection in
             guard let head = connection.readHead() else { return }
             _ = connection.read(Int(field("Content-Length", in: head) ?? "") ?? 0)
-            connection.respond("407 No", "Proxy-Authenticate: Basic realm=\"r\"\r\n")
+            connection.respond("407 No", "Proxy-Authenticate: \(challenge)\r\n")
             _ = connection.waitForEnd()
         }
         let text = String(repeating: "x", count: RequestContent.keptLimit + 1)
@@ -245,7 +250,7 @@ struct ParentTests {
                 body: ScriptedContent(text: text))
         }
         #expect(record.failure?.kind == .proxyConfigurationError)
-        #expect(record.failure?.detail.contains("authentication: basic") == true)
+        #expect(record.failure?.detail.contains("authentication: \(remedy)") == true)
         #expect(parent.connectionCount == 1)
     }
 
