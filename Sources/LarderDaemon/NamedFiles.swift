@@ -11,16 +11,24 @@ package struct NamedFiles {
     package private(set) var warnings: [ConfigurationProblem] = []
     private let loaded: LoadedSettings
 
+    /// The running proxy asks, as the user who starts it again.
+    private let isProxy: Bool
+
     /// Reads them: those that say who clients are, certificates, and where the access log goes.
     ///
     /// Nothing is made or written.
-    package init(trying loaded: LoadedSettings) {
+    ///
+    /// - Parameter isProxy: whether the running proxy asks: what it may not read it could not start with,
+    ///   and where its access log goes it finds out by opening that.
+    package init(trying loaded: LoadedSettings, isProxy: Bool = false) {
         self.loaded = loaded
+        self.isProxy = isProxy
         for (index, listener) in loaded.settings.listeners.enumerated() {
             self.tryClients(of: listener.authentication, ofListener: index)
         }
         for session in loaded.settings.sessions { self.tryCertificates(of: session) }
-        if case .file(let path) = loaded.settings.log.accessDestination { self.tryLog(path.text) }
+        guard !isProxy, case .file(let path) = loaded.settings.log.accessDestination else { return }
+        self.tryLog(path.text)
     }
 
     private mutating func tryClients(of settings: AuthenticationSettings, ofListener index: Int) {
@@ -33,7 +41,7 @@ package struct NamedFiles {
                 _ = try ClientRegister(passwordFile: password, tokenFile: token, key: KeyedDigest())
             } catch {
                 let problem = self.loaded.problem(with: error, ofListener: index)
-                self.add(problem, isUncertain: error.isForbidden, path: error.path)
+                self.add(problem, isUncertain: error.isForbidden && !self.isProxy, path: error.path)
             }
         }
     }
@@ -45,7 +53,11 @@ package struct NamedFiles {
         } catch {
             let problem = self.loaded.problem(
                 at: "sessions.\(session.name.text).ca-file", "\(error)")
-            self.add(problem, isUncertain: error.code == EACCES, path: path)
+            // One that nothing leads to is not opened.
+            let isUnopened = !self.loaded.settings.isReachable(session.name)
+            self.add(
+                problem, isUncertain: isUnopened || error.code == EACCES && !self.isProxy,
+                path: path)
         }
     }
 

@@ -11,8 +11,8 @@ extension RunningProxy {
     /// One reload after the other. A control socket that was deleted is made anew first.
     ///
     /// - Returns: the settings that changed but wait for a restart, and what the file is warned of.
-    /// - Throws: the file's problems, or those of a file that says who clients are, or that the access
-    ///   log cannot be opened; then every setting stays as it was.
+    /// - Throws: the file's problems, or those of the files that it names, or that the access log
+    ///   cannot be opened; then every setting stays as it was.
     @discardableResult
     func reload() async throws(ConfigurationError) -> ReloadOutcome {
         self.restoreControl()
@@ -46,11 +46,17 @@ extension RunningProxy {
 
     private func reloadAlone() async throws(ConfigurationError) -> ReloadOutcome {
         let loaded: LoadedSettings
+        let files: NamedFiles
         let unopened: [SessionName]
         let held: ConfigurationProblem?
         let clients: [PreparedClients]
         do throws(ConfigurationError) {
             loaded = try self.readSameFile()
+            // Also for what waits for a restart, which would be refused for them.
+            files = NamedFiles(trying: loaded, isProxy: true)
+            guard files.problems.isEmpty else {
+                throw ConfigurationError(problems: files.problems)
+            }
             unopened = self.routes.missing(loaded.settings.routes)
             held = self.loaded.waitingAccessWarning(for: loaded, unopened: unopened)
             // Before anything follows: new access rules would judge the old users.
@@ -66,7 +72,8 @@ extension RunningProxy {
         self.loaded.file = loaded.file
         let fresh = loaded.settings
         let old = self.loaded.settings
-        for warning in loaded.warnings { Self.tell(warning, log: self.log) }
+        let warnings = loaded.warnings + files.warnings
+        for warning in warnings { Self.tell(warning, log: self.log) }
         // Before there is another secret in memory.
         if !CoreDumps.tighten(fresh) { self.log.warning(CoreDumps.notForbidden) }
         let waiting = SettingsTable.needingRestart(
@@ -89,7 +96,7 @@ extension RunningProxy {
             metadata: waiting.isEmpty
                 ? [:] : ["waiting-for-restart": "\(waiting.joined(separator: ", "))"])
         return ReloadOutcome(
-            needingRestart: waiting, warnings: loaded.warnings.map(\.description))
+            needingRestart: waiting, warnings: warnings.map(\.description))
     }
 
     /// Writes the access log as a newer file has it, to a file that is opened anew.
