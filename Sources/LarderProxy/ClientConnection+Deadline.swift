@@ -9,7 +9,7 @@ import NIOCore
 /// in the time of a timeout, not once a request.
 struct ConnectionTimer {
     /// What is waited for.
-    enum Wait: Hashable { case nothing, request, head, content, sending, lingering }
+    enum Wait: Hashable { case nothing, request, head, content, sending, lingering, lastLingering }
 
     var wait = Wait.nothing
     /// The wait goes on, but what it waits for has moved.
@@ -34,6 +34,7 @@ struct ConnectionWaits {
     private let content: TimeAmount
     private let sending: TimeAmount
     private let lingering: TimeAmount
+    private let lastLingering: TimeAmount
 
     init(_ configuration: ProxyConfiguration) {
         self.request = .nanoseconds(configuration.idleTimeout.inNanoseconds)
@@ -41,6 +42,8 @@ struct ConnectionWaits {
         self.content = .nanoseconds(configuration.requestBodyTimeout.inNanoseconds)
         self.sending = .nanoseconds(configuration.sendTimeout.inNanoseconds)
         self.lingering = .nanoseconds(configuration.lingerTimeout.inNanoseconds)
+        self.lastLingering = min(
+            self.lingering, .nanoseconds(configuration.lastLingerTimeout.inNanoseconds))
     }
 
     func time(for wait: ConnectionTimer.Wait) -> TimeAmount? {
@@ -51,6 +54,7 @@ struct ConnectionWaits {
         case .content: self.content
         case .sending: self.sending
         case .lingering: self.lingering
+        case .lastLingering: self.lastLingering
         }
     }
 }
@@ -68,7 +72,8 @@ extension ClientConnection {
     /// Sets the deadline that belongs to what is waited for now.
     func updateDeadline() {
         let wait = self.currentWait
-        guard wait != self.timer.wait || self.timer.hasProgressed else { return }
+        let former = self.timer.wait
+        guard wait != former || self.timer.hasProgressed else { return }
         self.timer.wait = wait
         self.timer.hasProgressed = false
         let read = self.timer.now.take()
@@ -80,6 +85,9 @@ extension ClientConnection {
         switch wait {
         case .sending: self.timer.taken = self.takenBytes
         case .content: self.timer.written = self.writtenBytes
+        case .lastLingering:
+            // One that lingers already does so no longer than it would have.
+            if former == .lingering, let until = self.timer.deadline, until < now + time { return }
         case .nothing, .request, .head, .lingering: break
         }
         self.setDeadline(now + time)
@@ -87,7 +95,9 @@ extension ClientConnection {
 
     private var currentWait: ConnectionTimer.Wait {
         guard self.context != nil else { return .nothing }
-        if self.state.isLingering, self.hasSentAll { return .lingering }
+        if self.state.isLingering, self.hasSentAll {
+            return self.loop.isDraining ? .lastLingering : .lingering
+        }
         if self.isClosing || self.state.isLingering || !self.isWritable { return .sending }
         if self.state.isIdle { return .request }
         if self.state.isReceivingHead { return .head }
@@ -155,7 +165,7 @@ extension ClientConnection {
         // cannot be ended: whoever sends it on would break off the whole exchange.
         case .content where self.writtenBytes > self.timer.written:
             self.timer.hasProgressed = true
-        case .nothing, .request, .head, .content, .lingering:
+        case .nothing, .request, .head, .content, .lingering, .lastLingering:
             self.apply(self.state.deadlinePassed())
         }
     }

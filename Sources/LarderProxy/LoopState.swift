@@ -11,6 +11,8 @@ final class LoopState {
     /// Open connections, by identity: for draining, and to make room.
     var connections: [ObjectIdentifier: ClientConnection] = [:]
     let lender: PageLender
+    /// No connection is to last longer than its request.
+    private(set) var isDraining = false
 
     /// Requests that came before, and their answers.
     let known = KnownRequests<AnsweredRequest>()
@@ -87,8 +89,10 @@ final class LoopState {
         return self.dateText
     }
 
-    /// Ends connections: those without a request at once, others after the one they work on.
+    /// Ends connections: those without a request at once, those that linger soon, and others after the
+    /// one they work on.
     func drain() {
+        self.isDraining = true
         for connection in self.connections.values { connection.drain() }
     }
 

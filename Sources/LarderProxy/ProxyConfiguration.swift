@@ -28,6 +28,11 @@ package struct ProxyConfiguration: Sendable {
     /// How long a closing connection still takes input, so that a reset does not destroy the
     /// answer on its way (RFC 9112 §9.6).
     package var lingerTimeout: Duration = .seconds(5)
+    /// The same for a proxy that is shutting down, which has nothing else to do.
+    ///
+    /// Not to close at once: what such a client has sent ahead, or sends now, would be answered with
+    /// a reset, at which it loses what it has not read yet. A second is many round trips.
+    package var lastLingerTimeout: Duration = .seconds(1)
     /// To resolve the name of a tunnel's origin; then 504.
     package var resolveTimeout: Duration = .seconds(10)
     /// To reach and connect to it, whatever addresses it has; then 504.

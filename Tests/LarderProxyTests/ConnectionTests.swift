@@ -288,6 +288,35 @@ struct ConnectionTests {
         }
     }
 
+    @Test(
+        "draining does not wait for what only lingers, be it since before or since",
+        arguments: [false, true])
+    func drainLingering(_ lingersBefore: Bool) async throws {
+        try await Fixture.run(
+            ScriptedSession { _ in },
+            configure: {
+                $0.lingerTimeout = .seconds(3_600)
+                $0.lastLingerTimeout = .milliseconds(10)
+            }
+        ) { proxy in
+            let client = try await proxy.connect()
+            // What it still owes is discarded behind an answer that ends the connection.
+            let fields = "Connection: close\r\nContent-Length: 100000\r\n"
+            try await client.send(post(fields, "hi"))
+            let exchange = try await proxy.session.exchange()
+            if lingersBefore {
+                exchange.answer()
+                _ = try await client.receivedAll()
+            }
+            async let drained: Void = proxy.server.drain(within: .seconds(3_600))
+            if !lingersBefore { exchange.answer() }
+            let all = try await client.receivedAll()
+            #expect(all.hasSuffix("hello"))
+            await drained
+            #expect(proxy.server.openConnections == 0)
+        }
+    }
+
     @Test("draining cuts what runs past its deadline")
     func drainCuts() async throws {
         try await Fixture.run(ScriptedSession { _ in }) { proxy in
