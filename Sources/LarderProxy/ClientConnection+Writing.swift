@@ -170,6 +170,7 @@ extension ClientConnection {
             return true
         case .failed(let failure):
             self.exchange?.source = nil
+            self.exchange?.errorType = Self.errorType(of: failure)
             self.cut(Self.describe(failure))
             return false
         }
@@ -222,9 +223,17 @@ extension ClientConnection {
     private static func describe(_ failure: BodyFailure) -> String {
         switch failure {
         case .client(let detail): "client: \(detail)"
-        case .upstream(let failure): "\(failure.kind.errorType.rawValue): \(failure.detail)"
+        case .upstream(let failure): failure.detail
         case .store(let detail): "store: \(detail)"
         case .cancelled: "cancelled"
+        }
+    }
+
+    private static func errorType(of failure: BodyFailure) -> ProxyErrorType? {
+        switch failure {
+        case .client, .cancelled: nil
+        case .upstream(let failure): failure.kind.errorType
+        case .store: .proxyInternalError
         }
     }
 

@@ -63,7 +63,8 @@ package struct ExchangeEntry: Sendable {
     package var acts: [SessionAct] = []
     /// Whom the request was sent to.
     package var origin = NextHop()
-    /// The error type of an answer that Larder gave by itself (RFC 9209 §2.3); nil: it told no failure.
+    /// The error type (RFC 9209 §2.3) of an answer that Larder gave by itself, or of why one broke off;
+    /// nil: there was no failure, or it was the client's.
     package var errorType: ProxyErrorType?
     /// The one that did not, as the configuration counts them; nil where it is not known.
     package var rule: String?

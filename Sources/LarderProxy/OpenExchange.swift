@@ -36,7 +36,7 @@ final class OpenExchange {
     var cacheStatus: CacheStatus?
     var acts: [SessionAct] = []
     var origin = NextHop()
-    /// Why Larder answered by itself, where that was a failure.
+    /// Why Larder answered by itself, or the answer broke off, where that was a failure.
     var errorType: ProxyErrorType?
     /// The one that did not, where that is known.
     var rule: String?

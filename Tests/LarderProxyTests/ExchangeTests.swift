@@ -173,6 +173,34 @@ struct ExchangeTests {
         }
     }
 
+    @Test(
+        "of content that breaks off the log has the error's type by itself, and the text for people",
+        arguments: [
+            (
+                BodyFailure.upstream(
+                    UpstreamFailure(.httpResponseIncomplete, detail: "transfer closed")),
+                ProxyErrorType.httpResponseIncomplete as ProxyErrorType?, "transfer closed"
+            ),
+            (.store("damaged"), .proxyInternalError, "store: damaged"),
+            (.client("gone"), nil, "client: gone"),
+        ])
+    func cutErrorType(
+        _ failure: BodyFailure, _ type: ProxyErrorType?, _ detail: String
+    ) async throws {
+        let body = ScriptedBody()
+        let session = ScriptedSession { $0.answer(from: body, length: .known(10)) }
+        try await Fixture.run(session) { proxy in
+            let client = try await proxy.connect()
+            try await client.send(get())
+            body.add("hello")
+            try await client.received("hello")
+            body.add(.failed(failure))
+            let entry = try await proxy.log.entry()
+            #expect(entry.errorType == type)
+            #expect(entry.failure == detail)
+        }
+    }
+
     @Test("an answer in memory of another length than announced is not begun")
     func lyingAnswer() async throws {
         let session = ScriptedSession { $0.answer(200, [:], "hello", length: .known(7)) }
