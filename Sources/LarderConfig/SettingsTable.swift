@@ -84,10 +84,11 @@ package enum SettingsTable {
             "cache.memory-object", \.cache.memoryObject, .kibibytes(0)...(.gibibytes(1)),
             "The largest body that the memory tier holds. Larger ones are read from the disk."),
         .one(
-            "cache.disk", \.cache.disk, .kibibytes(0)...(.tebibytes(64)),
+            "cache.disk", \.cache.disk, .kibibytes(0)...(.tebibytes(16)),
             """
             How large the cache's file may grow: 1 MiB at least, or 0, which keeps nothing on disk. \
-            An ephemeral session has no disk tier, whatever this says.
+            An ephemeral session has no disk tier, whatever this says. The file is mapped whole, so that \
+            this counts against a limit of address space (ulimit -v), twice while it is compacted.
             """),
         .one(
             "cache.maximum-object", \.cache.maximumObject, .kibibytes(0)...(.tebibytes(64)),

@@ -6,7 +6,8 @@ package import LarderStore
 package struct DiskConfiguration: Sendable {
     /// Made with mode 0700, parents too, where it does not exist.
     package var directory: String
-    /// The bound of the cache file's size, at least ``minimumCapacity``; whole pages of it are used.
+    /// The bound of the cache file's size, from ``minimumCapacity`` to ``maximumCapacity``; whole pages of
+    /// it are used.
     package var capacity: ByteCount
     /// Larger bodies are refused; never more than half of the capacity.
     package var maximumObject: ByteCount
@@ -46,6 +47,10 @@ package struct DiskConfiguration: Sendable {
     var pause: Duration?
 
     package static let minimumCapacity = ByteCount.mebibytes(1)
+    /// An eighth of what a process has addresses for on x86-64 (47 bits): each file is mapped whole, that
+    /// into which another is compacted beside it, so that a few of them have room; and the largest file
+    /// of ext4.
+    package static let maximumCapacity = ByteCount.gibibytes(16 << 10)
     /// Slots for the threads of a usual program, and for others that look into the file.
     package static let usualReaders: UInt32 = 126
 

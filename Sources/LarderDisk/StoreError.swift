@@ -80,6 +80,12 @@ package struct StoreError: Error, Sendable, Equatable {
         case .inputOutput:
             // A file system that is full says so where it can be asked, which not every one can.
             (code, remedy) = (.failed, "see whether the file system is full, then the kernel's log")
+        case .noMemory where error.operation == "mdb_env_open":
+            (code, remedy) = (
+                .failed,
+                "lower cache.disk, of this session or of another: each file is mapped whole; or raise "
+                    + "the limit of address space (ulimit -v)"
+            )
         case .noMemory:
             (code, remedy) = (.failed, "free some memory or address space")
         case .other where error.number == EAGAIN && error.operation == "pthread_create":

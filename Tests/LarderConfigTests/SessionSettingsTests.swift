@@ -205,6 +205,9 @@ struct SessionSettingsTests {
             "3:15: sessions.s.key-file: lies in the state-directory that it is the key to; put it "
                 + "elsewhere"),
         ProblemCase(
+            session("cache: { disk: 16385 GiB }"),
+            "3:20: sessions.s.cache.disk: 16385 GiB is out of range; allowed: 0 B to 16 TiB"),
+        ProblemCase(
             session("cache: { disk: 1023 KiB }"),
             "3:20: sessions.s.cache.disk: 1023 KiB is too little for a file; expected 0 B for none, "
                 + "or at least 1 MiB"),

@@ -1,4 +1,5 @@
 import LarderConfig
+import LarderDisk
 import LarderEngine
 import LarderHTTP
 import LarderPolicy
@@ -34,6 +35,17 @@ struct SettingsMappingTests {
         #expect(proxy.maximumConnections == 100)
         #expect(proxy.maximumConnectionsPerClient == 7)
         #expect(try self.loaded("").proxyConfiguration.maximumConnectionsPerClient == nil)
+    }
+
+    @Test("the largest disk is the largest that the store takes")
+    func largestDisk() throws {
+        let most = DiskConfiguration.maximumCapacity.bytes
+        func disk(_ bytes: UInt64) throws -> UInt64? {
+            let loaded = try self.loaded("sessions: { default: { cache: { disk: \(bytes) B } } }")
+            return loaded.settings.session(named: .default)?.cache.disk.bytes
+        }
+        #expect(try disk(most) == most)
+        #expect(throws: ConfigurationError.self) { try disk(most + 1) }
     }
 
     @Test("connections to origins")

@@ -93,6 +93,24 @@ struct CompactionTests {
         #expect(self.world.reported.isEmpty)
     }
 
+    @Test("has addresses for its copy, though several caches may grow as large as can be")
+    func largest() async throws {
+        var stores: [(store: DiskStore, directory: TemporaryDirectory)] = []
+        for _ in 0..<4 {
+            let directory = try TemporaryDirectory()
+            let store = try self.world.open(
+                directory, capacity: DiskConfiguration.maximumCapacity)
+            stores.append((store, directory))
+        }
+        for (store, _) in stores {
+            await store.put(cacheKey("a"), pattern(1_000), head: storedHead("a"))
+            _ = try await store.compacted()
+            let object = try #require(await store.find(cacheKey("a")).first)
+            #expect(await store.body(object).bytes == pattern(1_000))
+        }
+        for (store, _) in stores { await store.closed() }
+    }
+
     @Test("lets readers and sinks go on, whichever file they began with")
     func underWay() async throws {
         let store = try self.world.open(self.directory) { $0.bodyWithHead = .zero }

@@ -49,16 +49,21 @@ struct CacheCapacityTests {
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
-    @Test("of any number are as large as can be, and kept on disk")
+    @Test("of any number are as large as can be, and kept on disk, also those of several caches")
     func unlimited() async throws {
-        let directory = CacheDirectory()
-        let cache = URLCache(
-            memoryCapacity: 0, diskCapacity: .max, diskPath: directory.path)
+        let directories = (0..<3).map { _ in CacheDirectory() }
+        let caches = directories.map {
+            URLCache(memoryCapacity: 0, diskCapacity: .max, diskPath: $0.path)
+        }
         let text = "http://origin.example/"
         let request = try cacheRequest(text)
-        cache.storeCachedResponse(try cachedText("kept", for: text), for: request)
-        #expect(cache.cachedResponse(for: request)?.text == "kept")
-        #expect(cache.currentDiskUsage > 0)
+        for cache in caches {
+            cache.storeCachedResponse(try cachedText("kept", for: text), for: request)
+        }
+        for cache in caches {
+            #expect(cache.cachedResponse(for: request)?.text == "kept")
+            #expect(cache.currentDiskUsage > 0)
+        }
     }
 
     @Test("may change while sessions load, whose answers are whole")

@@ -1,4 +1,5 @@
 import Foundation
+import LarderDisk
 import LarderEngine
 import LarderHTTP
 import LarderPolicy
@@ -26,11 +27,8 @@ final class CachedResponses: Sendable {
 
     /// A capacity that is no number of bytes is none, and one beyond what can be mapped that.
     private static func bytes(_ capacity: Int) -> ByteCount {
-        ByteCount(UInt64(min(max(0, capacity), Self.largest)))
+        min(ByteCount(UInt64(max(0, capacity))), DiskConfiguration.maximumCapacity)
     }
-
-    /// 64 TiB, half of what a process has addresses for.
-    private static let largest = 1 << 46
 
     // MARK: Capacities
 
