@@ -12,6 +12,10 @@ package struct ImportOutcome: Codable, Sendable, Equatable {
     /// The archive ends in the midst of a record, or could not be read any further.
     package var isCutShort = false
 
+    /// A response of a principal that the session does not have, and one of none where it has some.
+    package static let ofOtherPrincipals = "other-principal"
+    package static let ofNoPrincipal = "no-principal"
+
     package init() {}
 
     package mutating func refuse(_ reason: String) {

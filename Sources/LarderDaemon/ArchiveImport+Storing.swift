@@ -1,4 +1,6 @@
 import LarderArchive
+import LarderConfig
+import LarderControl
 import LarderHTTP
 import LarderPolicy
 import LarderStore
@@ -106,6 +108,7 @@ extension ArchiveImport {
         } catch {
             throw Refusal("malformed", error.rawValue)
         }
+        try self.requireReachable(own.partition)
         let configuration = self.target.policy.resolved(for: own.uri)
         var request = Request(uri: own.uri, fields: own.varyingFields)
         if own.answersCredentials { request.isAuthorized = true }
@@ -128,9 +131,18 @@ extension ArchiveImport {
             part: own.part, configuration: configuration)
     }
 
+    /// Nothing is stored that no client of the session could reach: each is answered from the partition of
+    /// its own principal alone.
+    private func requireReachable(_ partition: String) throws(Refusal) {
+        if self.target.principals.mayHave(CacheKey.principal(of: partition)) { return }
+        throw Refusal(
+            partition.isEmpty ? ImportOutcome.ofNoPrincipal : ImportOutcome.ofOtherPrincipals)
+    }
+
     private func foreignPlan(
         _ found: Found, _ head: ResponseHead, _ length: BodyLength
     ) throws(Refusal) -> Plan {
+        try self.requireReachable("")
         let configuration = self.target.policy.resolved(for: found.uri)
         let request = found.request.request(to: found.uri)
         let verdict = Storability.judge(

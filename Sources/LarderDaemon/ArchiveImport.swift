@@ -1,4 +1,5 @@
 import LarderArchive
+package import LarderConfig
 package import LarderControl
 package import LarderHTTP
 package import LarderPolicy
@@ -17,16 +18,19 @@ package final class ArchiveImport {
     package struct Target {
         package var store: any ObjectStore
         package var policy: PolicyConfiguration
+        /// By what the session tells its clients apart.
+        package var principals: PrincipalsWord
         package var now: () -> Timestamp
         /// Asked now and then whether to go on.
         package var isCancelled: () -> Bool
 
         package init(
-            store: any ObjectStore, policy: PolicyConfiguration,
+            store: any ObjectStore, policy: PolicyConfiguration, principals: PrincipalsWord,
             now: @escaping () -> Timestamp, isCancelled: @escaping () -> Bool = { false }
         ) {
             self.store = store
             self.policy = policy
+            self.principals = principals
             self.now = now
             self.isCancelled = isCancelled
         }

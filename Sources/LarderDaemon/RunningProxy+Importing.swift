@@ -1,4 +1,5 @@
 import Dispatch
+import LarderConfig
 import LarderControl
 import LarderEngine
 import LarderHTTP
@@ -34,7 +35,7 @@ extension RunningProxy {
                 failure: ControlFailure(
                     .unavailable, "another import is under way; wait for its end"))
         }
-        for await event in Self.events(path, member.session) {
+        for await event in Self.events(path, member.session, member.settings.principals) {
             switch event {
             case .note(.progress(let bytes)): try await reply(.progress(bytes))
             case .note(.problem(let text)): try await reply(.importProblem(text))
@@ -44,7 +45,9 @@ extension RunningProxy {
         }
     }
 
-    private static func events(_ path: String, _ session: Session) -> AsyncStream<ImportEvent> {
+    private static func events(
+        _ path: String, _ session: Session, _ principals: PrincipalsWord
+    ) -> AsyncStream<ImportEvent> {
         AsyncStream { continuation in
             let hasLeft = CancelMark()
             continuation.onTermination = { _ in hasLeft.set() }
@@ -54,7 +57,8 @@ extension RunningProxy {
                 do {
                     let target = ArchiveImport.Target(
                         store: session.store, policy: session.configuration.policy,
-                        now: { clock.now() }, isCancelled: { hasLeft.isSet })
+                        principals: principals, now: { clock.now() }, isCancelled: { hasLeft.isSet }
+                    )
                     let archive = ArchiveImport(
                         try ArchiveSource(path: path, isAsked: true), into: target
                     ) {

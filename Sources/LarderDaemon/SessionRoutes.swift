@@ -101,6 +101,11 @@ extension PrincipalsWord {
         case .address: client.address.map { "address:\($0)" }
         }
     }
+
+    /// Whether a client may have the part of a principal.
+    func mayHave(_ principal: String) -> Bool {
+        self == .none ? principal.isEmpty : principal.hasPrefix("\(self.rawValue):")
+    }
 }
 
 extension OwnAnswer {

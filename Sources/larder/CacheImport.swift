@@ -16,7 +16,8 @@ struct CacheImport: AsyncParsableCommand {
             What "larder cache export" wrote comes back as it was, no fresher than it was. Of other \
             archives (wget --warc-file, say) what this session might store is taken, its age \
             reckoned from its date; other records are passed over and counted. Nothing stored is \
-            replaced by an older response.
+            replaced by an older response, and nothing is stored for principals that the session does not \
+            have (the setting principals): nobody could reach it.
 
             A running proxy reads the file itself, as its own user, standard input included: one \
             that is a service may not see /home, and has a /tmp of its own. An export can be read \
@@ -98,7 +99,7 @@ struct CacheImport: AsyncParsableCommand {
         let store = try DiskStore.openHere(in: directory, for: settings)
         let activity = ActivityLine()
         let target = ArchiveImport.Target(
-            store: store, policy: loaded.policy(of: settings),
+            store: store, policy: loaded.policy(of: settings), principals: settings.principals,
             now: { Timestamp(microseconds: wallClockMicroseconds()) })
         let archive = ArchiveImport(source, into: target) { note in
             switch note {
@@ -187,7 +188,7 @@ enum ImportText {
             "stored \(Human.count(outcome.stored, "response")), \(Human.size(outcome.bytes))"
         ]
         for (reason, count) in outcome.refused.sorted(by: { $0.key < $1.key }) {
-            lines.append("not stored: \(Human.count(count)) \(Printable.text(reason))")
+            lines.append("not stored: \(Human.count(count)) \(Self.text(reason))")
         }
         for (type, count) in outcome.skipped.sorted(by: { $0.key < $1.key }) {
             lines.append("passed over: \(Human.count(count)) \(Printable.text(type))")
@@ -197,5 +198,15 @@ enum ImportText {
         }
         if outcome.isCutShort { lines.append("the archive ends too early") }
         return lines
+    }
+
+    /// What a reason's word alone would not tell, in more of them.
+    private static func text(_ reason: String) -> String {
+        switch reason {
+        case ImportOutcome.ofOtherPrincipals: "of principals, which this session does not have"
+        case ImportOutcome.ofNoPrincipal:
+            "of no principal, and this session keeps those of each apart"
+        default: Printable.text(reason)
+        }
     }
 }

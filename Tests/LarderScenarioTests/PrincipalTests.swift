@@ -165,6 +165,48 @@ struct PrincipalTests {
     }
 
     @Test(
+        "What was theirs is not imported where nobody could reach it, which is said",
+        arguments: [true, false])
+    func imports(_ isRunning: Bool) async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            try home.configure(try Clients.listener(home) + Self.settings)
+            let origin = try await ScriptedOrigin.answering { Self.answer($0) }
+            let proxy = try await home.serve()
+            for proof in [Clients.alice, Clients.bob] {
+                for _ in 0..<200 {
+                    let again = try await proxy.get(origin.url("/page"), proof)
+                    if again["Cache-Status"]?.contains("; hit") == true { break }
+                }
+            }
+            let (split, whole) = (home.path + "/split.warc", home.path + "/whole.warc")
+            #expect(try await home.larder("cache", "export", split).status == 0)
+            #expect(try await proxy.stop().status == 0)
+
+            let other = try Home()
+            try other.configure("sessions: {default: {cache: {shared: false}}}")
+            let shared = try await other.serve()
+            _ = try await shared.getStored(origin.url("/page"))
+            #expect(try await other.larder("cache", "export", whole).status == 0)
+            if !isRunning { #expect(try await shared.stop().status == 0) }
+            let refused = try await other.larder("cache", "import", split)
+            #expect(refused.status == 0, "\(refused.errText)")
+            let reason = "not stored: 2 of principals, which this session does not have"
+            #expect(refused.lines == ["stored 0 responses, 0 B", reason], "\(refused.outText)")
+            if isRunning { #expect(try await shared.stop().status == 0) }
+
+            let again = isRunning ? try await home.serve() : nil
+            #expect(try await home.larder("cache", "purge", "--all").status == 0)
+            let none = try await home.larder("cache", "import", whole)
+            #expect(none.lines.last?.hasPrefix("not stored: 1 of no principal") == true)
+            let back = try await home.larder("cache", "import", split)
+            #expect(back.lines.first?.hasPrefix("stored 2 responses") == true, "\(back.outText)")
+            if let again { #expect(try await again.stop().status == 0) }
+            await origin.stop()
+        }
+    }
+
+    @Test(
         "--principal is in the help of every command that can tell principals apart",
         arguments: [
             ["cache", "list"], ["cache", "show"], ["cache", "purge"], ["explain"],
