@@ -146,6 +146,7 @@ package enum Daemon {
         options.hasAccessLog = false
         let environment = ProxyEnvironment(entries: entries)
         if loaded.settings.parents.isEmpty {
+            try Self.check(environment)
             // Programs send what is https by tunnels, and hardly anything else.
             options.parents = environment.rules(tunnels: .https)
         }
@@ -163,6 +164,17 @@ package enum Daemon {
         let summary = await proxy.summary()
         await proxy.stop(within: loaded.settings.timeouts.drain.duration)
         return (try result.get(), summary)
+    }
+
+    /// Who is not told now would be told with each answer, and not which variable it is.
+    private static func check(_ environment: ProxyEnvironment) throws(DaemonError) {
+        let names = environment.unusable
+        guard !names.isEmpty else { return }
+        // Not what it says: that may have a password in it.
+        throw DaemonError(
+            .configuration,
+            "the environment's \(names.joined(separator: ", ")) names no proxy that can be used; write "
+                + "it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, or unset it")
     }
 
     private static let loopback = IPAddress(.v4, 0x7F00_0001)

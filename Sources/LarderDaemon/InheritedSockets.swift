@@ -16,6 +16,28 @@ struct InheritedSockets: Sendable {
         let descriptor: CInt
         /// Where it listens; nil: it is none that listens for streams of bytes.
         let address: SocketAddress?
+
+        /// Its address as the settings of listeners have it; nil where none can have it.
+        var listenAddress: ListenAddress? {
+            switch self.address {
+            case .v4, .v6:
+                guard let host = self.address?.ipAddress, let port = self.address?.port else {
+                    return nil
+                }
+                return .tcp(host: host, port: UInt16(clamping: port))
+            case .unixDomainSocket:
+                guard let path = self.address?.pathname, path.hasPrefix("/") else { return nil }
+                return .unix(path: path)
+            case nil: return nil
+            }
+        }
+
+        /// What to do where nobody serves it.
+        var remedy: String {
+            let other = "take it out of the socket unit"
+            guard let address = self.listenAddress else { return other }
+            return "write listeners: [{ address: \"\(address)\" }], or \(other)"
+        }
     }
 
     private let sockets: [Inherited]
@@ -117,8 +139,8 @@ struct InheritedSockets: Sendable {
             log.warning(
                 "nobody serves a socket of the service manager's",
                 metadata: [
-                    "address": "\(socket.address.map { "\($0)" } ?? "none: it does not listen")",
-                    "remedy": "give a listener this address, or take it out of the socket unit",
+                    "address": "\(socket.listenAddress?.description ?? "none for a listener")",
+                    "remedy": "\(socket.remedy)",
                 ])
         }
     }

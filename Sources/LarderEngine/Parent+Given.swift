@@ -4,6 +4,8 @@ package import LarderTransfer
 extension Parent {
     /// Leads nowhere: what is asked for through it fails with a word about the proxy.
     package static var unusable: Parent { Parent(kind: .http, host: "", port: 0) }
+
+    var isUnusable: Bool { self.host.isEmpty }
 }
 
 extension ParentCredential {

@@ -36,16 +36,29 @@ package struct ProxyEnvironment {
                 })
         }
         for scheme in [Scheme.http, .https, .ftp] {
-            let name = "\(scheme.rawValue)_proxy"
-            // `HTTP_PROXY` is what a web server makes of a request's field `Proxy` (CVE-2016-5385).
-            let value = scheme == .http ? self.variables[name] : self.variable(name)
-            let text = (value ?? self.variable("all_proxy")).map(Self.text)
-            guard let parent = text.flatMap(Self.parent) else { continue }
+            guard let parent = self.proxy(for: scheme).flatMap({ Self.parent(Self.text($0.value)) })
+            else { continue }
             var rule = ParentRules.Rule(via: .parent(parent), schemes: [scheme]) { _, _ in true }
             rule.leadsTunnels = tunnels.map { $0 == scheme } ?? true
             rules.append(rule)
         }
         return ParentRules(rules)
+    }
+
+    /// The variables that count and name no proxy that can be used, of which ``rules(tunnels:)`` makes one
+    /// that leads nowhere; sorted.
+    package var unusable: [String] {
+        let counting = [Scheme.http, .https, .ftp].compactMap { self.proxy(for: $0) }
+        let names = counting.filter { Self.parent(Self.text($0.value))?.isUnusable == true }
+        return Set(names.map(\.name)).sorted()
+    }
+
+    /// The variable that says where requests of a scheme go.
+    private func proxy(for scheme: Scheme) -> (name: String, value: [UInt8])? {
+        let name = "\(scheme.rawValue)_proxy"
+        // `HTTP_PROXY` is what a web server makes of a request's field `Proxy` (CVE-2016-5385).
+        let own = scheme == .http ? self.variables[name].map { (name, $0) } : self.variable(name)
+        return own ?? self.variable("all_proxy")
     }
 
     /// The hosts that no proxy leads to, byte by byte as they were given.
@@ -59,13 +72,16 @@ package struct ProxyEnvironment {
     }
 
     private var exceptions: [[UInt8]] {
-        let value = self.variable("no_proxy") ?? []
+        let value = self.variable("no_proxy")?.value ?? []
         return value.split { ", \t".utf8.contains($0) }.map { Array($0) }
     }
 
     /// In lower case before upper case; one that is empty is there, and means no proxy.
-    private func variable(_ name: String) -> [UInt8]? {
-        self.variables[name] ?? self.variables[name.uppercased()]
+    private func variable(_ name: String) -> (name: String, value: [UInt8])? {
+        for name in [name, name.uppercased()] {
+            if let value = self.variables[name] { return (name, value) }
+        }
+        return nil
     }
 
     private static func text(_ bytes: [UInt8]) -> String {

@@ -44,6 +44,21 @@ struct InheritedSocketsTests {
         #expect(found.count < 2_147_483_000)
     }
 
+    @Test("are told by the addresses that listeners would have")
+    func told() throws {
+        let sockets: [InheritedSockets.Inherited] = [
+            .init(descriptor: 3, address: try SocketAddress(ipAddress: "127.0.0.1", port: 49041)),
+            .init(descriptor: 4, address: try SocketAddress(ipAddress: "::1", port: 3128)),
+            .init(descriptor: 5, address: try SocketAddress(unixDomainSocketPath: "/run/s")),
+            .init(descriptor: 6, address: nil),
+        ]
+        let addresses = sockets.map { $0.listenAddress?.description }
+        #expect(addresses == ["127.0.0.1:49041", "[::1]:3128", "unix:/run/s", nil])
+        for (socket, address) in zip(sockets, addresses) {
+            #expect(socket.remedy.contains("address: \"\(address ?? "")\"") == (address != nil))
+        }
+    }
+
     @Test("belong to the listener that has their address")
     func matched() throws {
         let sockets = InheritedSockets([

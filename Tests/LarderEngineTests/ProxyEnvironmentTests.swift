@@ -35,6 +35,22 @@ struct ProxyEnvironmentTests {
         #expect(rules.parent(host: "a", port: 80, scheme: .http)?.authority == "p:1")
     }
 
+    @Test(
+        "that cannot be used are told by the variables that name them",
+        arguments: [
+            (["http_proxy": "garbage://x"], ["http_proxy"]), (["http_proxy": "p:3128"], []),
+            ([:], []),
+            (["http_proxy": "", "all_proxy": "p:99999", "no_proxy": "["], ["all_proxy"]),
+            (["HTTPS_PROXY": "socks4://p", "ftp_proxy": "[::1"], ["HTTPS_PROXY", "ftp_proxy"]),
+            // Neither counts.
+            (["HTTP_PROXY": "garbage://x"], []),
+            (["https_proxy": "p", "HTTPS_PROXY": "garbage://x"], []),
+            (["ALL_PROXY": "http://:80"], ["ALL_PROXY"]),
+        ] as [([String: String], [String])])
+    func unusable(_ variables: [String: String], _ names: [String]) {
+        #expect(ProxyEnvironment(variables).unusable == names)
+    }
+
     @Test("lead tunnels as they lead what is thought to be in them")
     func tunnels() {
         let both = ProxyEnvironment(["http_proxy": "p:1", "https_proxy": "q:2"])

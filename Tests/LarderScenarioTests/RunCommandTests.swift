@@ -109,6 +109,23 @@ struct RunCommandTests {
         }
     }
 
+    @Test("A proxy of the environment that cannot be used is told at the start, unless none counts")
+    func unusableParent() async throws {
+        try await Scene.inTurn {
+            let home = try Home()
+            let variables = ["http_proxy": "garbage://user:hush@x"]
+            let run = try await home.start(["run", "--", "true"], variables: variables).ended()
+            #expect(run.status == 78)
+            #expect(run.errText.contains("the environment's http_proxy names no proxy"))
+            #expect(!run.errText.contains("hush"))
+            try home.configure("parents: [{ via: direct }]")
+            let configured = try await home.start(
+                ["run", "--config", home.configuration, "--", "true"], variables: variables
+            ).ended()
+            #expect(configured.status == 0, "\(configured.errText)")
+        }
+    }
+
     @Test("Exceptions that are not UTF-8 come to the command as they were given")
     func exceptionBytes() async throws {
         try await Scene.inTurn {
