@@ -100,17 +100,23 @@ struct SessionCompositionTests {
         }
     }
 
+    /// A file of tokens in the test's directory; its path.
+    private func writeTokens() throws -> String {
+        let path = self.directory + "/tokens"
+        let isWritten = FileManager.default.createFile(
+            atPath: path,
+            contents: Data(
+                ("alice:aaaaaaaaaaaaaaaaaaaaaaaa\nbob:bbbbbbbbbbbbbbbbbbbbbbbb\n"
+                    + "carol:cccccccccccccccccccccccc\n").utf8),
+            attributes: [.posixPermissions: 0o600])
+        try #require(isWritten)
+        return path
+    }
+
     @Test("A route leads a user to a session, which keeps each user's cookies apart")
     func routes() async throws {
         try await self.withOrigin { origin in
-            let tokens = self.directory + "/tokens"
-            let written = FileManager.default.createFile(
-                atPath: tokens,
-                contents: Data(
-                    ("alice:aaaaaaaaaaaaaaaaaaaaaaaa\nbob:bbbbbbbbbbbbbbbbbbbbbbbb\n"
-                        + "carol:cccccccccccccccccccccccc\n").utf8),
-                attributes: [.posixPermissions: 0o600])
-            #expect(written)
+            let tokens = try self.writeTokens()
             let loaded = try self.load(
                 """
                 , authentication: { token-file: \(tokens) } }]
@@ -169,7 +175,8 @@ struct SessionCompositionTests {
         var hides: String
     }
 
-    private static let asking = ", authentication: { token-file: /nowhere/t } }]"
+    /// `%@` stands for the test's directory.
+    private static let asking = ", authentication: { token-file: %@/tokens } }]"
     private static let oldRoutes = "routes: [ { clients: [10.0.0.0/8], session: build } ]\n"
     private static let injection =
         "injections: [ { hosts: [127.0.0.1], credential: api, insecure: true } ]\n"
@@ -206,9 +213,11 @@ struct SessionCompositionTests {
                   build: { kind: ephemeral, fields: { X-Session: build } }
                   guests: { kind: ephemeral, fields: { X-Session: guests } }
                 """
+            _ = try self.writeTokens()
+            let listener = newer.listener.replacingOccurrences(of: "%@", with: self.directory)
             let (proxy, port) = try await self.start(
                 try self.load("}]\n" + Self.oldRoutes + sessions),
-                then: try self.load(newer.listener + "\n" + newer.rules + sessions))
+                then: try self.load(listener + "\n" + newer.rules + sessions))
             for member in await proxy.members {
                 await member.open.common.credentials.update { store in
                     store.set(
