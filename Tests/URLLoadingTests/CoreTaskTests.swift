@@ -1,4 +1,5 @@
 import Foundation
+import LarderHTTP
 @testable import LarderProcess
 import Synchronization
 import Testing
@@ -53,7 +54,7 @@ struct CoreTaskTests {
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
     }
 
-    @Test("with a handler give data and response, or an error alone, on the delegate queue (§1.4)")
+    @Test("with a handler give data and response, or an error, on the delegate queue (§1.4)")
     func handler() async throws {
         let s = ScriptedSession()
         let results = Event<[(Data?, URLResponse?, (any Error)?, Bool)]>([])
@@ -76,6 +77,48 @@ struct CoreTaskTests {
         #expect(error.userInfo[NSURLErrorFailingURLErrorKey] as? URL == (try ScriptedSession.url()))
         // Nothing of the response, the body or the completion reaches the delegate.
         #expect(s.delegate?.messages.value.filter { $0 != "metrics" } == ["created", "created"])
+    }
+
+    @Test(
+        "with a handler give it a response that has come, also where they fail behind it (§1.4)",
+        arguments: ["data", "upload", "download"],
+        [.networkConnectionLost, .timedOut, .cancelled] as [URLError.Code])
+    func failedBehindResponse(kind: String, code: URLError.Code) async throws {
+        let s = ScriptedSession()
+        let results = Event<[(hasBody: Bool, URLResponse?, (any Error)?)]>([])
+        var request = URLRequest(url: try ScriptedSession.url())
+        let task: URLSessionTask
+        switch kind {
+        case "upload":
+            request.httpMethod = "PUT"
+            task = s.session.uploadTask(with: request, from: Data("x".utf8)) {
+                data, answer, error in
+                results.change { $0.append((data != nil, answer, error)) }
+            }
+        case "download":
+            task = s.session.downloadTask(with: request) { location, answer, error in
+                results.change { $0.append((location != nil, answer, error)) }
+            }
+        default:
+            task = s.session.dataTask(with: request) { data, answer, error in
+                results.change { $0.append((data != nil, answer, error)) }
+            }
+        }
+        task.resume()
+        let body = try await s.loaders.load().answer(200, ["X": "y"], "part", isWhole: false)
+        try await body.pulls.wait(for: "the first piece") { $0 > 1 }
+        switch code {
+        case .timedOut:
+            body.fail(.upstream(UpstreamFailure(.connectionReadTimeout, detail: "scripted")))
+        case .cancelled: task.cancel()
+        default: body.fail(.upstream(UpstreamFailure(.connectionTerminated, detail: "scripted")))
+        }
+        try await results.wait(for: "the end") { !$0.isEmpty }
+        let (hasBody, response, error) = results.value[0]
+        #expect((error as? URLError)?.code == code)
+        #expect(!hasBody)
+        #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X") == "y")
+        #expect(response === task.response)
     }
 
     @Test("pull no more than the delegate has taken (§3.2, §4.3)")

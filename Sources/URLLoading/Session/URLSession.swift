@@ -159,8 +159,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Makes a task that gives the whole of its result to a handler.
     ///
     /// - Parameter completionHandler: called once, on the delegate queue: data (perhaps empty) and
-    ///   response, or an error alone. The delegate hears of challenges and redirections, not of the
-    ///   response, its body or the completion.
+    ///   response, or an error, and the response with it where one had come. The delegate hears of
+    ///   challenges and redirections, not of the response, its body or the completion.
     @preconcurrency
     open func dataTask(
         with request: URLRequest,
@@ -255,8 +255,8 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Makes a task that writes the body to a temporary file, and gives that to a handler.
     ///
-    /// - Parameter completionHandler: called once, on the delegate queue; the file is removed when it
-    ///   returns.
+    /// - Parameter completionHandler: called once, on the delegate queue: file and response, or an
+    ///   error, and the response with it where one had come. The file is removed when it returns.
     @preconcurrency
     open func downloadTask(
         with request: URLRequest,

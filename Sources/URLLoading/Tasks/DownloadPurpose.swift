@@ -220,7 +220,7 @@ final class DownloadPurpose: TaskPurpose {
             session?.tellCompletion(of: task, with: error)
         case .handler(let handler), .caller(let handler):
             guard error == nil, let file, let location = file.location else {
-                return handler(nil, nil, error ?? URLError(.cannotOpenFile))
+                return handler(nil, task.response, error ?? URLError(.cannotOpenFile))
             }
             if self.isDirect { file.release() }
             handler(location, task.response, nil)

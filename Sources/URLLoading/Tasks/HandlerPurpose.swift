@@ -32,7 +32,7 @@ final class HandlerPurpose: TaskPurpose {
         // Taken: what it holds lives no longer than it is needed.
         guard let handler = self.handler.withLock({ $0.take() }) else { return }
         let kept = self.kept.withLock { exchange(&$0, with: .none) }
-        guard error == nil else { return handler(nil, nil, error) }
-        handler(kept.data(), task.response, nil)
+        // Also behind an error: a response that has come says what it was an error of.
+        handler(error == nil ? kept.data() : nil, task.response, error)
     }
 }
