@@ -80,6 +80,69 @@ struct BodiesBytesTests {
         #expect(error?.code == .networkConnectionLost)
     }
 
+    @Test("throws once, and is over then, for every copy (AsyncIteratorProtocol, End of Iteration)")
+    func thrownOnce() async throws {
+        let consumer = BytesConsumer()
+        let sequence = self.sequence(consumer)
+        _ = await consumer.taking([1])
+        consumer.end(URLError(.networkConnectionLost))
+        var iterator = sequence.makeAsyncIterator()
+        #expect(try await iterator.next() == 1)
+        var copy = iterator
+        await #expect(throws: URLError.self) { _ = try await iterator.next() }
+        for _ in 0..<2 { #expect(try await iterator.next() == nil) }
+        #expect(try await copy.next() == nil)
+        var other = sequence.makeAsyncIterator()
+        #expect(try await other.next() == nil)
+    }
+
+    @Test("throws to everybody who waits for the next byte when it fails")
+    @MainActor
+    func thrownToAll() async throws {
+        let asked = Event(0)
+        let consumer = BytesConsumer()
+        let sequence = self.sequence(consumer)
+        let tasks = (0..<2).map { _ in
+            // On the actor of this test, which so goes on when both wait.
+            Task { @MainActor in
+                var iterator = sequence.makeAsyncIterator()
+                asked.change { $0 += 1 }
+                return try await iterator.next()
+            }
+        }
+        try await asked.wait(for: "two readers") { $0 == 2 }
+        consumer.end(URLError(.networkConnectionLost))
+        for task in tasks { await #expect(throws: URLError.self) { _ = try await task.value } }
+        var iterator = sequence.makeAsyncIterator()
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test("of lines, characters or scalars gives nothing behind an error")
+    func textBehindFailure() async throws {
+        func failing(_ text: String) async -> URLSession.AsyncBytes {
+            let consumer = BytesConsumer()
+            _ = await consumer.taking(Array(text.utf8))
+            consumer.end(URLError(.networkConnectionLost))
+            return self.sequence(consumer)
+        }
+        var lines = await failing("ab\ncd").lines.makeAsyncIterator()
+        #expect(try await lines.next() == "ab")
+        await #expect(throws: URLError.self) { _ = try await lines.next() }
+        for _ in 0..<2 { #expect(try await lines.next() == nil) }
+        var characters = await failing("abc").characters.makeAsyncIterator()
+        #expect(try await characters.next() == "a")
+        #expect(try await characters.next() == "b")
+        await #expect(throws: URLError.self) { _ = try await characters.next() }
+        for _ in 0..<2 { #expect(try await characters.next() == nil) }
+        let cut = BytesConsumer()
+        _ = await cut.taking([0x61, 0xC3])
+        cut.end(URLError(.networkConnectionLost))
+        var scalars = self.sequence(cut).unicodeScalars.makeAsyncIterator()
+        #expect(try await scalars.next() == "a")
+        await #expect(throws: URLError.self) { _ = try await scalars.next() }
+        for _ in 0..<2 { #expect(try await scalars.next() == nil) }
+    }
+
     @Test("cancels the transfer when its iterator goes, or the sequence without one")
     func dropped() async throws {
         let cancels = Event(0)
@@ -105,13 +168,34 @@ struct BodiesBytesTests {
             let sequence = self.sequence(consumer, cancels)
             let task = Task {
                 var iterator = sequence.makeAsyncIterator()
-                while try await iterator.next() != nil {}
+                var thrown: (any Error)?
+                do {
+                    while try await iterator.next() != nil {}
+                } catch {
+                    thrown = error
+                }
+                let behind = [try await iterator.next(), try await iterator.next()]
+                #expect(behind == [nil, nil])
+                return (thrown as? URLError)?.code
             }
             task.cancel()
-            let error = await #expect(throws: URLError.self) { try await task.value }
-            #expect(error?.code == .cancelled)
+            #expect(try await task.value == .cancelled)
             #expect(cancels.value > 0)
         }
+    }
+
+    @Test("stays at its end when the Swift task is cancelled behind that")
+    func cancelledBehindEnd() async throws {
+        let consumer = BytesConsumer()
+        _ = await consumer.finishing()
+        let sequence = self.sequence(consumer)
+        let task = Task {
+            var iterator = sequence.makeAsyncIterator()
+            #expect(try await iterator.next() == nil)
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await iterator.next()
+        }
+        #expect(try await task.value == nil)
     }
 
     @Test(

@@ -48,8 +48,14 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(Failure) -> String? {
-            while let byte = try await self.base.next(isolation: actor) {
-                if let line = self.line.push(byte) { return line }
+            do throws(Failure) {
+                while let byte = try await self.base.next(isolation: actor) {
+                    if let line = self.line.push(byte) { return line }
+                }
+            } catch {
+                // Behind an error comes the end, and no beginning of a line.
+                self.line = LineAssembler()
+                throw error
             }
             return self.line.finish()
         }
@@ -93,11 +99,18 @@ where Base.Element == UInt8 {
         ) async throws(Failure) -> Unicode.Scalar? {
             while true {
                 if let scalar = self.scalars.next() { return scalar }
-                guard let byte = try await self.base.next(isolation: actor) else {
+                let next: UInt8?
+                do throws(Failure) {
+                    next = try await self.base.next(isolation: actor)
+                } catch {
+                    self.scalars = ScalarAssembler()
+                    throw error
+                }
+                guard let next else {
                     self.scalars.finish()
                     return self.scalars.next()
                 }
-                self.scalars.push(byte)
+                self.scalars.push(next)
             }
         }
 
@@ -138,8 +151,13 @@ where Base.Element == UInt8 {
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(Failure) -> Character? {
-            while let scalar = try await self.base.next(isolation: actor) {
-                if let character = self.character.push(scalar) { return character }
+            do throws(Failure) {
+                while let scalar = try await self.base.next(isolation: actor) {
+                    if let character = self.character.push(scalar) { return character }
+                }
+            } catch {
+                self.character = CharacterAssembler()
+                throw error
             }
             return self.character.finish()
         }

@@ -7,7 +7,8 @@ extension URLSession {
     /// The transfer goes on as bytes are taken: some 64 KiB are read ahead, then the origin waits. To
     /// be iterated once. The task is cancelled when the iterator goes before the end, and when the
     /// sequence goes without having been iterated; cancelling the Swift task that awaits the next byte
-    /// cancels it too, and throws `URLError.cancelled`.
+    /// cancels it too, and throws `URLError.cancelled`. An error is thrown once: behind it, as behind
+    /// the last byte, comes nil for ever, whichever copy of an iterator asks.
     public struct AsyncBytes: AsyncSequence, Sendable {
         /// A byte.
         public typealias Element = UInt8
@@ -108,6 +109,7 @@ final class AsyncBytesReader: Sendable {
     func chunk() async throws -> [UInt8]? {
         if Task.isCancelled {
             self.hold.cancel()
+            guard self.hold.consumer.leave() else { return nil }
             throw URLError(.cancelled)
         }
         if let chunk = self.hold.consumer.chunkAtHand() {

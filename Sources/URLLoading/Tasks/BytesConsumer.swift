@@ -17,6 +17,8 @@ final class BytesConsumer: BodyConsumer {
         var isOver = false
         /// What it ended with.
         var error: (any Error)?
+        /// Somebody has been told of the end: nothing comes behind it, for none of those who read.
+        var isTold = false
     }
 
     private let state = Mutex(State())
@@ -54,6 +56,8 @@ final class BytesConsumer: BodyConsumer {
             state.isOver = true
             state.error = error
             state.ready = nil
+            // None of several that wait is to take an error for the end of the body.
+            if !state.waiters.isEmpty { state.isTold = true }
             defer { state.waiters = [] }
             return state.waiters
         }
@@ -62,9 +66,30 @@ final class BytesConsumer: BodyConsumer {
         }
     }
 
+    /// Whoever reads was cancelled: what has come is dropped.
+    ///
+    /// - Returns: false where somebody has been told of the end before; else this is it.
+    func leave() -> Bool {
+        let (isFirst, waiters) = self.state.withLock { state -> (Bool, [Waiter]) in
+            guard !state.isTold else { return (false, []) }
+            state.isTold = true
+            if !state.isOver {
+                state.isOver = true
+                state.error = URLError(.cancelled)
+            }
+            state.pieces = []
+            state.count = 0
+            state.ready = nil
+            defer { state.waiters = [] }
+            return (true, state.waiters)
+        }
+        for waiter in waiters { waiter.resume(throwing: URLError(.cancelled)) }
+        return isFirst
+    }
+
     /// The next bytes, never none; nil at the end.
     ///
-    /// - Throws: what the task ended with, when everything before was handed out.
+    /// - Throws: what the task ended with, when everything before was handed out; once.
     func chunk() async throws -> [UInt8]? {
         try await withCheckedThrowingContinuation { waiter in self.ask(waiter) }
     }
@@ -86,8 +111,12 @@ final class BytesConsumer: BodyConsumer {
             state -> (Answer, (@Sendable (BodyConsumerError?) -> Void)?) in
             let (chunk, ready) = Self.pop(&state)
             if let chunk { return (.chunk(chunk), ready) }
-            if let error = state.error { return (.failed(error), nil) }
-            if state.isOver { return (.chunk(nil), nil) }
+            if state.isOver {
+                let isFirst = !state.isTold
+                state.isTold = true
+                if isFirst, let error = state.error { return (.failed(error), nil) }
+                return (.chunk(nil), nil)
+            }
             state.waiters.append(waiter)
             return (.wait, nil)
         }
