@@ -312,6 +312,47 @@ struct CoreHopTests {
 
 @Suite("The progress of a task (§3.1)")
 struct TaskProgressTests {
+    @Test(
+        "cancels the task, though the program has a handler of its own there, which is called once",
+        arguments: [false, true])
+    func cancelling(byParent: Bool) async throws {
+        let s = ScriptedSession()
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        #expect(task.progress.isCancellable)
+        let calls = Event(0)
+        task.progress.cancellationHandler = { calls.change { $0 += 1 } }
+        let all = Progress(totalUnitCount: 1)
+        all.addChild(task.progress, withPendingUnitCount: 1)
+        task.resume()
+        if byParent { all.cancel() } else { task.progress.cancel() }
+        try await calls.wait(for: "the program's handler") { $0 > 0 }
+        try #require(task.state == .canceling || task.state == .completed)
+        try await s.delegate?.completion()
+        #expect((task.error as? URLError)?.code == .cancelled)
+        #expect(task.progress.isCancelled)
+        #expect(calls.value == 1)
+    }
+
+    @Test("that is made in one that is cancelled already cancels the task")
+    func cancelledParent() async throws {
+        let s = ScriptedSession()
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        let all = Progress(totalUnitCount: 1)
+        all.cancel()
+        let progress = Self.progress(of: task, in: all)
+        try #require(progress.isCancelled)
+        try await s.delegate?.completion()
+        #expect((task.error as? URLError)?.code == .cancelled)
+    }
+
+    /// Apart, as a progress is current on a thread, and an async function may change its own.
+    private static func progress(of task: URLSessionTask, in all: Progress) -> Progress {
+        all.becomeCurrent(withPendingUnitCount: 1)
+        defer { all.resignCurrent() }
+        return task.progress
+    }
+
     @Test("stays at what was the case last, in whatever order that is shown")
     func order() throws {
         let task = ScriptedSession().session.dataTask(with: try ScriptedSession.url())

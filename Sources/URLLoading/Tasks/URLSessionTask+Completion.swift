@@ -203,16 +203,15 @@ extension URLSessionTask {
         }
         self.count { _ in }
         self.purpose.complete(self, of: session, with: error)
-        let (delegate, progress, source) = self.guarded.withLock { state in
+        let (delegate, source) = self.guarded.withLock { state in
             state.session = nil
             state.lane = nil
-            return (state.delegate.take(), state.progress, state.source.take())
+            return (state.delegate.take(), state.source.take())
         }
         // Released out of the lock: their ends are the program's code.
         withExtendedLifetime(delegate) {}
         // A server may have answered before it had all of the content: the rest is not kept open.
         source?.source.cancel()
-        progress?.cancellationHandler = nil
         session?.end(self)
     }
 

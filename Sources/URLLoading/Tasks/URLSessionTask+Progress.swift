@@ -46,10 +46,10 @@ extension TaskState {
     }
 }
 
-/// The progress of a task, which pausing it suspends.
+/// The progress of a task, which pausing it suspends, and cancelling it cancels.
 ///
-/// Not by its handlers: they come later, on any thread and in any order, so that who pauses and goes on
-/// could find the task suspended in the end.
+/// Not by its handlers: they are the program's to set, and come later, on any thread and in any order,
+/// so that who pauses and goes on could find the task suspended in the end.
 final class PausingProgress: Progress, @unchecked Sendable {
     // `@unchecked`: what is added is behind locks.
     private struct Aim {
@@ -66,7 +66,7 @@ final class PausingProgress: Progress, @unchecked Sendable {
         super.init(parent: .current(), userInfo: nil)
         self.totalUnitCount = -1
         self.isPausable = true
-        self.cancellationHandler = { [weak self] in self?.task?.cancel() }
+        self.isCancellable = true
     }
 
     /// Another task goes on with what it is about.
@@ -85,6 +85,12 @@ final class PausingProgress: Progress, @unchecked Sendable {
             if self.totalUnitCount != now.total { self.totalUnitCount = now.total }
             if self.completedUnitCount != now.completed { self.completedUnitCount = now.completed }
         }
+    }
+
+    /// Cancels the task, whatever handler the program has set; also by what this is a part of.
+    override func cancel() {
+        super.cancel()
+        self.task?.cancel()
     }
 
     /// Suspends the task, but once until it goes on.
