@@ -4,16 +4,19 @@ import LarderHTTP
 /// what is heard of it.
 ///
 /// ```
-///   ┌──────────────────────────── sends the next ◀──┐
-///   ▼                                               │
-/// sending ─ head that leads on ─▶ draining ─ end, failure, or too much ─┘
-///   ├───── any other head ──────▶ relaying ─ end or failure ─▶ done
-///   └───── failure ─────────────────────────────────────────▶ done
+///    ┌───────────────────────────────────────────┐ end, failure, too much, or too late
+///    ▼                                           │
+/// between ─ sends ─▶ sending ─ leads on ─▶ draining
+///                      ├────── any other ─▶ relaying ─ end or failure ─▶ done
+///                      └────── failure ────────────────────────────────▶ done
 /// ```
 ///
 /// Each request has a number; what is heard of an earlier one concerns nobody any more.
 struct ChainMachine: ~Copyable {
     private enum State {
+        /// Who was told to send the next request is about to: one alone, as time may run out on another
+        /// thread than a response ends on.
+        case between
         case sending
         /// The response is not the client's: the next request goes out when it is over, as long as
         /// no more than this comes.
@@ -41,10 +44,12 @@ struct ChainMachine: ~Copyable {
 
     /// How much of a response that nobody wants is let run off.
     static let drainLimit: UInt64 = 65_536
+    /// How long it is waited for from its head on: a connection can be had for a round trip or a few.
+    static let drainPatience = Duration.seconds(1)
     /// How many challenges of one target are answered; a server could else ask for ever.
     static let answerLimit = 4
 
-    private var state = State.sending
+    private var state = State.between
     private(set) var number = 0
     /// Challenges answered at the present target.
     private(set) var answers = 0
@@ -54,18 +59,20 @@ struct ChainMachine: ~Copyable {
     /// - Returns: its number; nil where nobody wants it any more.
     mutating func sends() -> Int? {
         switch self.state {
-        case .sending, .draining:
+        case .between:
             self.state = .sending
             self.number += 1
             return self.number
-        case .relaying, .done: return nil
+        case .sending, .draining, .relaying, .done: return nil
         }
     }
 
     /// Whether what is heard of a request concerns anybody.
     func isCurrent(_ number: Int) -> Bool {
-        if case .done = self.state { return false }
-        return number == self.number
+        switch self.state {
+        case .between, .done: false
+        case .sending, .draining, .relaying: number == self.number
+        }
     }
 
     /// Whether a request's response is on its way to be thrown away.
@@ -92,8 +99,11 @@ struct ChainMachine: ~Copyable {
         case .answer: self.answers += 1
         case .redirection: self.answers = 0
         }
+        if case .known(let length) = bodyLength, length > Self.drainLimit {
+            self.state = .between
+            return .sendNext
+        }
         self.state = .draining(Self.drainLimit)
-        if case .known(let length) = bodyLength, length > Self.drainLimit { return .sendNext }
         return .drain
     }
 
@@ -103,13 +113,22 @@ struct ChainMachine: ~Copyable {
         case .relaying: return .relay
         case .draining(let left):
             guard bytes <= left else {
-                self.state = .draining(0)
+                self.state = .between
                 return .sendNext
             }
             self.state = .draining(left - bytes)
             return .swallow
-        case .sending, .done: return .discard
+        case .between, .sending, .done: return .discard
         }
+    }
+
+    /// What was to run off has had its time.
+    ///
+    /// - Returns: whether it is broken off, and the next request sent.
+    mutating func drainOverdue(_ number: Int) -> Bool {
+        guard self.isDraining(number) else { return false }
+        self.state = .between
+        return true
     }
 
     /// A response is over, or will not go on.
@@ -119,8 +138,10 @@ struct ChainMachine: ~Copyable {
         case .sending, .relaying:
             self.state = .done
             return .relay
-        case .draining: return .sendNext
-        case .done: return .discard
+        case .draining:
+            self.state = .between
+            return .sendNext
+        case .between, .done: return .discard
         }
     }
 

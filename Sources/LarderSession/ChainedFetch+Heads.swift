@@ -35,6 +35,7 @@ extension ChainedFetch {
                     head: head, bodyLength: bodyLength, connection: connection, body: body))
         case .drain:
             self.take(next, head)
+            if body == nil { self.limitDrain(of: number) }
             return .more
         case .sendNext:
             self.take(next, head)

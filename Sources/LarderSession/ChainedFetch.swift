@@ -26,6 +26,8 @@ final class ChainedFetch: UpstreamFetch {
         /// The session has taken cookies from a response on the way.
         var tookCookies = false
         var held = HeldHead.passedOn
+        /// The time in which a response that leads on has to run off.
+        var drain: (any TimerToken)?
     }
 
     let chain: RequestChain
@@ -66,8 +68,9 @@ final class ChainedFetch: UpstreamFetch {
         let now = self.chain.clock.now()
         let step = self.chain.step(self.request, self.sealed, course, answer: answer, at: now)
         for act in step.acts { self.note(act) }
-        let number = self.state.withLock { state -> Int? in
-            guard let number = state.machine.sends() else { return nil }
+        let (number, drain) = self.state.withLock { state -> (Int?, (any TimerToken)?) in
+            let drain = state.drain.take()
+            guard let number = state.machine.sends() else { return (nil, drain) }
             // The client's own cookies do not get so far.
             state.course.sends(
                 secrets: step.credential != nil || step.request.fields.contains(FieldName(.cookie)))
@@ -77,8 +80,9 @@ final class ChainedFetch: UpstreamFetch {
             // Also one that nobody knew of when the request was prepared.
             if step.credential != nil { state.isAuthorized = true }
             state.answered = step.answered
-            return number
+            return (number, drain)
         }
+        drain?.cancel()
         guard let number else { return }
         if let refusal = step.refusal {
             self.note(.credentialMissing)
@@ -123,12 +127,13 @@ final class ChainedFetch: UpstreamFetch {
     }
 
     func cancel() {
-        let upstream = self.state.withLock { state in
+        let (upstream, drain) = self.state.withLock { state in
             state.isCancelled = true
             state.machine.cancel()
             state.held.cancelled()
-            return state.upstream.take()
+            return (state.upstream.take(), state.drain.take())
         }
+        drain?.cancel()
         upstream?.cancel()
         self.body?.cancel()
     }
@@ -245,6 +250,21 @@ final class ChainedFetch: UpstreamFetch {
         self.receiver.upstream(failed: failure)
         self.over()
         self.body?.cancel()
+    }
+
+    /// Has what is left of a response keep the next request waiting for a moment at most, however it
+    /// comes: its connection is worth no more.
+    func limitDrain(of number: Int) {
+        let token = self.chain.timers.schedule(after: ChainMachine.drainPatience) { [weak self] in
+            guard let self, self.state.withLock({ $0.machine.drainOverdue(number) }) else { return }
+            self.breakOff()
+        }
+        let isOver = self.state.withLock { state in
+            guard state.machine.isDraining(number) else { return true }
+            state.drain = token
+            return false
+        }
+        if isOver { token.cancel() }
     }
 
     /// Ends the request under way, and goes on with the next.

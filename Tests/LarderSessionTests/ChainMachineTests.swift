@@ -11,6 +11,7 @@ private final class Machine {
     func isCurrent(_ number: Int) -> Bool { self.machine.isCurrent(number) }
     func sends() -> Int? { self.machine.sends() }
     func ended(_ number: Int) -> ChainMachine.EndAction { self.machine.ended(number) }
+    func drainOverdue(_ number: Int) -> Bool { self.machine.drainOverdue(number) }
     func cancel() { self.machine.cancel() }
 
     func headReceived(
@@ -71,8 +72,31 @@ struct ChainMachineTests {
         _ = machine.headReceived(1, leadsTo: .answer, bodyLength: .unknown)
         #expect(machine.pieceReceived(1, bytes: ChainMachine.drainLimit) == .swallow)
         #expect(machine.pieceReceived(1, bytes: 1) == .sendNext)
-        #expect(machine.pieceReceived(1, bytes: .max) == .sendNext)
+        // Who was told sends it, and nobody else.
+        #expect(machine.pieceReceived(1, bytes: .max) == .discard)
+        #expect(machine.ended(1) == .discard && !machine.drainOverdue(1))
         #expect(machine.sends() == 2)
+    }
+
+    @Test("and one that does not come in time; whichever comes first, one request goes out")
+    func overdue() {
+        let machine = Machine()
+        #expect(!machine.drainOverdue(0))
+        _ = machine.sends()
+        #expect(!machine.drainOverdue(1))
+        _ = machine.headReceived(1, leadsTo: .redirection, bodyLength: .known(9))
+        #expect(machine.drainOverdue(1))
+        #expect(!machine.isCurrent(1))
+        #expect(!machine.drainOverdue(1) && machine.ended(1) == .discard)
+        #expect(machine.sends() == 2)
+        #expect(machine.sends() == nil)
+        _ = machine.headReceived(2, leadsTo: .redirection, bodyLength: .known(9))
+        #expect(!machine.drainOverdue(1))
+        #expect(machine.ended(2) == .sendNext)
+        #expect(!machine.drainOverdue(2))
+        #expect(machine.sends() == 3)
+        _ = machine.headReceived(3, leadsTo: .nothing, bodyLength: .known(9))
+        #expect(!machine.drainOverdue(3))
     }
 
     @Test("challenges are answered a bounded number of times, anew for each target")

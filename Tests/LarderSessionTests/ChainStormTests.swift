@@ -48,6 +48,7 @@ struct ChainStormTests {
             case 4:
                 fetch.body?.attach {}
                 _ = fetch.body?.next()
+            case 5: bench.timers.fireAll()
             case _ where hasHead.contains(index):
                 hasEnded.insert(index)
                 fetch.finish()

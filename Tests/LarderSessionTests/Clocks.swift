@@ -37,6 +37,9 @@ final class ManualTimers: Timers {
 
     private let tokens = Mutex<[Token]>([])
 
+    /// How many were scheduled since the last ones fired.
+    var count: Int { self.tokens.withLock { $0.count } }
+
     func schedule(
         after delay: Duration, _ work: @escaping @Sendable () -> Void
     ) -> any TimerToken {
