@@ -70,6 +70,54 @@ struct CoreHopTests {
         }
     }
 
+    @Test(
+        "a redirection whose body does not come is waited for a second, and its connection given up",
+        arguments: ["9", "70000", nil])
+    func restIsLate(length: String?) async throws {
+        let timers = FiringTimers()
+        let s = ScriptedSession(delegate: nil, timers: timers)
+        let ended = Event<[(any Error)?]>([])
+        let task = s.session.dataTask(with: try ScriptedSession.url()) { _, _, error in
+            ended.change { $0.append(error) }
+        }
+        task.resume()
+        var fields = ["Location": "/next"]
+        fields["Content-Length"] = length
+        let rest = try await s.loaders.load(1).answer(302, fields, "a rest", isWhole: false)
+        // Of another length nobody waits for it, but it is to keep no connection for ever either.
+        #expect(s.loaders.loads.value.count == (length == "9" ? 1 : 2))
+        rest.push("b")
+        #expect(!rest.isCancelled.value)
+        timers.fire(after: .seconds(1))
+        #expect(rest.isCancelled.value)
+        try #require(s.loaders.loads.value.count == 2)
+        timers.fire(after: .seconds(1))
+        try await s.loaders.load(2).answer(200, [:], "end")
+        try await ended.wait(for: "the end") { !$0.isEmpty }
+        #expect(ended.value.count == 1 && ended.value[0] == nil)
+        #expect(s.loaders.loads.value.count == 2)
+    }
+
+    @Test("and is let alone where it comes in time, or the task ends before (§5)", arguments: 0..<2)
+    func restIsInTime(_ end: Int) async throws {
+        let timers = FiringTimers()
+        let s = ScriptedSession(delegate: nil, timers: timers)
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        let rest = try await s.loaders.load(1).answer(
+            302, ["Location": "/next", "Content-Length": "2"], "a", isWhole: false)
+        if end == 0 {
+            rest.push("b")
+            rest.end()
+        } else {
+            task.cancel()
+        }
+        timers.fire(after: .seconds(1))
+        #expect(s.loaders.loads.value.count == (end == 0 ? 2 : 1))
+        #expect(!rest.isCancelled.value || end == 1)
+        task.cancel()
+    }
+
     @Test("a redirection that is refused is the response, without an error (§5)")
     func refused() async throws {
         let s = ScriptedSession()
@@ -373,20 +421,30 @@ final class FiringTimers: Timers {
         func cancel() { self.work.change { $0 = nil } }
     }
 
-    private let works = Event<[Event<(@Sendable () -> Void)?>]>([])
+    private struct Work {
+        let delay: Duration
+        let event: Event<(@Sendable () -> Void)?>
+    }
+
+    private let works = Event<[Work]>([])
 
     func schedule(
         after delay: Duration, _ work: @escaping @Sendable () -> Void
     ) -> any TimerToken {
         let event = Event<(@Sendable () -> Void)?>(work)
-        self.works.change { $0.append(event) }
+        self.works.change { $0.append(Work(delay: delay, event: event)) }
         return Token(work: event)
     }
 
-    func fireAll() {
-        let due = self.works.value
-        self.works.change { $0 = [] }
-        for event in due { event.value?() }
+    func fireAll() { self.fire { _ in true } }
+
+    /// Fires those that were set to just that time.
+    func fire(after delay: Duration) { self.fire { $0 == delay } }
+
+    private func fire(_ isDue: (Duration) -> Bool) {
+        let due = self.works.value.filter { isDue($0.delay) }
+        self.works.change { works in works.removeAll { isDue($0.delay) } }
+        for work in due { work.event.value?() }
     }
 }
 

@@ -44,6 +44,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     let loaders: any SessionLoaders
     let guarded: StateTable
     private let isShared: Bool
+    let timers: any Timers
     let deadlines: ResourceDeadlines
 
     /// Makes a session.
@@ -63,7 +64,8 @@ open class URLSession: NSObject, @unchecked Sendable {
         self.loaders = BuiltInLoaders(settings)
         self.guarded = StateTable(delegate)
         self.isShared = false
-        self.deadlines = self.guarded.deadlines(of: settings, by: SourceTimers.shared)
+        self.timers = SourceTimers.shared
+        self.deadlines = self.guarded.deadlines(of: settings, by: self.timers)
         super.init()
     }
 
@@ -78,7 +80,8 @@ open class URLSession: NSObject, @unchecked Sendable {
         self.loaders = BuiltInLoaders(settings)
         self.guarded = StateTable(nil)
         self.isShared = false
-        self.deadlines = self.guarded.deadlines(of: settings, by: SourceTimers.shared)
+        self.timers = SourceTimers.shared
+        self.deadlines = self.guarded.deadlines(of: settings, by: self.timers)
         super.init()
     }
 
@@ -94,6 +97,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         self.loaders = loaders ?? BuiltInLoaders(settings)
         self.guarded = StateTable(delegate)
         self.isShared = isShared
+        self.timers = timers
         self.deadlines = self.guarded.deadlines(of: settings, by: timers)
         super.init()
     }

@@ -88,9 +88,10 @@ extension URLSessionTask {
         guard let answer else { return self.prepareNext() }
         answer.storing?.decide(nil)
         // A connection can be used again when what is left on it has been read.
-        BodyDrain.drain(answer.body, expecting: answer.response.expectedContentLength) {
-            self.prepareNext()
-        }
+        let timers = self.session?.timers ?? SourceTimers.shared
+        BodyDrain.drain(
+            answer.body, expecting: answer.response.expectedContentLength, timers: timers
+        ) { self.prepareNext() }
     }
 
     /// Prepares a load behind another one, whose answer came on a thread of the cache's or of transfers:
