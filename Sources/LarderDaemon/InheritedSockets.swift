@@ -32,6 +32,12 @@ struct InheritedSockets: Sendable {
             }
         }
 
+        /// Its address, for people.
+        var told: String {
+            guard let address = self.address else { return "none: it does not listen" }
+            return self.listenAddress?.description ?? "\(address)"
+        }
+
         /// What to do where nobody serves it.
         var remedy: String {
             let other = "take it out of the socket unit"
@@ -139,7 +145,7 @@ struct InheritedSockets: Sendable {
             log.warning(
                 "nobody serves a socket of the service manager's",
                 metadata: [
-                    "address": "\(socket.listenAddress?.description ?? "none for a listener")",
+                    "address": "\(socket.told)",
                     "remedy": "\(socket.remedy)",
                 ])
         }

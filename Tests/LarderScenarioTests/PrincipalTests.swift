@@ -192,13 +192,17 @@ struct PrincipalTests {
             let refused = try await other.larder("cache", "import", split)
             #expect(refused.status == 0, "\(refused.errText)")
             let reason = "not stored: 2 of principals, which this session does not have"
-            #expect(refused.lines == ["stored 0 responses, 0 B", reason], "\(refused.outText)")
+            #expect(
+                refused.lines.prefix(2) == ["stored 0 responses, 0 B", reason], "\(refused.outText)"
+            )
             if isRunning { #expect(try await shared.stop().status == 0) }
 
             let again = isRunning ? try await home.serve() : nil
             #expect(try await home.larder("cache", "purge", "--all").status == 0)
             let none = try await home.larder("cache", "import", whole)
-            #expect(none.lines.last?.hasPrefix("not stored: 1 of no principal") == true)
+            #expect(
+                none.lines.contains { $0.hasPrefix("not stored: 1 of no principal") },
+                "\(none.outText)")
             let back = try await home.larder("cache", "import", split)
             #expect(back.lines.first?.hasPrefix("stored 2 responses") == true, "\(back.outText)")
             if let again { #expect(try await again.stop().status == 0) }
