@@ -47,8 +47,11 @@ package struct ProxyEnvironment {
 
     /// The variables that count and name no proxy that can be used, of which ``rules(tunnels:)`` makes one
     /// that leads nowhere; sorted.
+    ///
+    /// What is for ftp alone may never be needed, and is told when it is; with `no_proxy=*` none is.
     package var unusable: [String] {
-        let counting = [Scheme.http, .https, .ftp].compactMap { self.proxy(for: $0) }
+        guard !self.exceptions.contains(Array("*".utf8)) else { return [] }
+        let counting = [Scheme.http, .https].compactMap { self.proxy(for: $0) }
         let names = counting.filter { Self.parent(Self.text($0.value))?.isUnusable == true }
         return Set(names.map(\.name)).sorted()
     }

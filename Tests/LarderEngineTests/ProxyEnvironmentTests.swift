@@ -41,7 +41,9 @@ struct ProxyEnvironmentTests {
             (["http_proxy": "garbage://x"], ["http_proxy"]), (["http_proxy": "p:3128"], []),
             ([:], []),
             (["http_proxy": "", "all_proxy": "p:99999", "no_proxy": "["], ["all_proxy"]),
-            (["HTTPS_PROXY": "socks4://p", "ftp_proxy": "[::1"], ["HTTPS_PROXY", "ftp_proxy"]),
+            (["HTTPS_PROXY": "socks4://p", "http_proxy": "[::1"], ["HTTPS_PROXY", "http_proxy"]),
+            (["http_proxy": "p", "ftp_proxy": "ftp://p"], []),
+            (["http_proxy": "garbage://x", "no_proxy": "a, *"], []),
             // Neither counts.
             (["HTTP_PROXY": "garbage://x"], []),
             (["https_proxy": "p", "HTTPS_PROXY": "garbage://x"], []),

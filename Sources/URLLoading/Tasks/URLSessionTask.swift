@@ -166,8 +166,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: What is done to it
 
-    // A data task that has become another one passes it on: until the delegate is told of that, nobody
-    // has anything else to call.
+    // A data task that has become another one passes it on, as its progress does: until the delegate is
+    // told of that, nobody has anything else to call.
 
     /// Takes a suspension back; the task runs when there is none left.
     ///
