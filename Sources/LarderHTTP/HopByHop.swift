@@ -14,10 +14,16 @@ package enum HopByHop {
         }
     }
 
+    /// The field of the connection that a response is about, and that its client is to see: what a 426
+    /// demands (RFC 9110 §15.5.22) may be asked for by way of here.
+    package static func subject(of status: StatusCode) -> KnownField? {
+        status == .upgradeRequired ? .upgrade : nil
+    }
+
     /// A copy without what must not travel on and without further fields, with room for others to
     /// be added.
     ///
-    /// - Parameter kept: a field of the connection that this message is about: `Upgrade` in a 426.
+    /// - Parameter kept: see ``strip(_:except:)``.
     package static func stripped(
         _ fields: Fields, spareBytes: Int, spareLines: Int, without others: KnownFieldSet,
         except kept: KnownField? = nil

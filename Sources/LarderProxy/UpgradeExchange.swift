@@ -205,8 +205,7 @@ final class UpgradeExchange {
         let named = HopByHop.namedFields(head.fields)
         self.answerBegan()
         var head = head
-        // What a 426 is about (RFC 9110 §15.5.22): its client may ask for that, by way of here.
-        HopByHop.strip(&head.fields, except: head.status == .upgradeRequired ? .upgrade : nil)
+        HopByHop.strip(&head.fields, except: HopByHop.subject(of: head.status))
         head.fields.remove(FieldName(.contentLength))
         let status = CacheStatus(forward: .bypass, forwardStatus: head.status, detail: "upgrade")
         status.append(to: &head.fields, named: self.name)

@@ -14,9 +14,7 @@ package enum ForwardedHead {
             status: head.status, reason: head.reason, version: head.version,
             fields: HopByHop.stripped(
                 head.fields, spareBytes: Self.spareBytes, spareLines: Self.spareLines,
-                without: Self.dropped,
-                // What it is about (RFC 9110 §15.5.22): its client may ask for that, by way of here.
-                except: head.status == .upgradeRequired ? .upgrade : nil))
+                without: Self.dropped, except: HopByHop.subject(of: head.status)))
         forwarded.hasSetCookies = head.hasSetCookies
         if !forwarded.fields.has(.date) {
             forwarded.fields.append(contentsOf: dates.line(at: now))
