@@ -172,7 +172,7 @@ extension RunningProxy: ControlResponder {
         statistics.requests = counters.requests
         statistics.hits = counters.hits
         statistics.validated = counters.validated
-        statistics.misses = counters.misses
+        statistics.misses = counters.forwarded
         statistics.collapsed = counters.collapsed
         statistics.bytesServed = counters.bytesServed
         statistics.bytesFromCache = counters.bytesFromStore

@@ -161,7 +161,7 @@ actor RunningProxy {
         var summary = ProxySummary()
         summary.requests = counters.requests
         summary.hits = counters.hits &+ counters.validated
-        summary.misses = counters.misses
+        summary.misses = counters.forwarded
         summary.collapsed = counters.collapsed
         let door = self.proxy.statistics()
         summary.tunnels = door.tunnels

@@ -44,9 +44,6 @@ package struct SessionCounters: Sendable, Equatable, Codable {
 
     package init() {}
 
-    /// Answered by an origin: what another request's fetch brought is in `collapsed` alone.
-    package var misses: UInt64 { self.forwarded }
-
     /// Body bytes from origins, once however many clients share them, and those from the store.
     package var bytesServed: UInt64 { self.bytesFromStore &+ self.bytesFromOrigins }
 
