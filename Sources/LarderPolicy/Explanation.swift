@@ -117,8 +117,7 @@ extension Explanation.Candidate {
         self.rules = ResponseRules.of(
             head.fields, ResponseDirectives(head.fields, configuration: configuration),
             configuration: configuration)
-        self.validators =
-            Validation.isConfirmable(head.status) ? Validation.validators(of: head.fields) : []
+        self.validators = Validation.validators(of: head.fields, head.status)
         self.overrides = configuration.ruleEffects(on: head, request: request).map(\.description)
     }
 }
@@ -166,8 +165,9 @@ extension ReuseVerdict {
 }
 
 extension Validation {
-    /// The validators of a response as they stand, for people.
-    static func validators(of fields: Fields) -> [String] {
+    /// The validators that an origin can be asked with as they stand, for people.
+    static func validators(of fields: Fields, _ status: StatusCode) -> [String] {
+        guard self.isConfirmable(status) else { return [] }
         var validators: [String] = []
         if EntityTag(of: fields) != nil, let tag = fields.string(FieldName(.etag)) {
             validators.append("ETag: \(tag)")

@@ -39,9 +39,7 @@ package struct StorageExplanation: Sendable, Equatable {
         self.responseRules = ResponseRules.of(
             response.fields, ResponseDirectives(response.fields, configuration: configuration),
             configuration: configuration)
-        self.validators =
-            Validation.isConfirmable(response.status)
-            ? Validation.validators(of: response.fields) : []
+        self.validators = Validation.validators(of: response.fields, response.status)
         self.overrides = configuration.ruleEffects(on: head, request: request).map(\.description)
         self.freshness = FreshnessArithmetic.of(head, at: now, configuration: configuration)
         if let reason = verdict.refusal {
