@@ -13,6 +13,21 @@ struct BecomingTests {
         return request
     }
 
+    private typealias Asked = (
+        delegate: HoldingDelegate, session: ScriptedSession, task: URLSessionDataTask,
+        answer: @Sendable (URLSession.ResponseDisposition) -> Void
+    )
+
+    /// A data task whose delegate is asked what is to become of its response.
+    private static func asked() async throws -> Asked {
+        let delegate = HoldingDelegate()
+        let s = ScriptedSession(delegate: delegate)
+        let task = s.session.dataTask(with: try ScriptedSession.url())
+        task.resume()
+        try await s.loaders.load().answer(200, [:], "one", isWhole: false)
+        return (delegate, s, task, try await delegate.questions().dispositions[0])
+    }
+
     @Test("an upload has nothing to go on with then, and says so to whoever asks")
     func resumeData() async throws {
         let delegate = HoldingDelegate()
@@ -184,12 +199,7 @@ struct BecomingTests {
     /// What a program can do before it is told of the download, when it has only the data task.
     @Test("it is cancelled, suspended and resumed by what it was, too")
     func controlBeforeIntroduction() async throws {
-        let delegate = HoldingDelegate()
-        let s = ScriptedSession(delegate: delegate)
-        let task = s.session.dataTask(with: try ScriptedSession.url())
-        task.resume()
-        try await s.loaders.load().answer(200, [:], "one", isWhole: false)
-        let answer = try await delegate.questions().dispositions[0]
+        let (delegate, s, task, answer) = try await Self.asked()
         task.suspend()
         answer(.becomeDownload)
         let download = try #require(await s.session.allTasks.first as? URLSessionDownloadTask)
@@ -208,12 +218,7 @@ struct BecomingTests {
     @Test("a cancellation at the same moment ends what it becomes (400 times)")
     func cancellationMeanwhile() async throws {
         for _ in 0..<400 {
-            let delegate = HoldingDelegate()
-            let s = ScriptedSession(delegate: delegate)
-            let task = s.session.dataTask(with: try ScriptedSession.url())
-            task.resume()
-            try await s.loaders.load().answer(200, [:], "one", isWhole: false)
-            let answer = try await delegate.questions().dispositions[0]
+            let (delegate, s, task, answer) = try await Self.asked()
             await Race.atOnce({ answer(.becomeDownload) }, { task.cancel() })
             try await delegate.completion()
             #expect((delegate.errors.value[0] as? URLError)?.code == .cancelled)
@@ -224,12 +229,7 @@ struct BecomingTests {
 
     @Test("a time that is up while it becomes another ends that one")
     func deadline() async throws {
-        let delegate = HoldingDelegate()
-        let s = ScriptedSession(delegate: delegate)
-        let task = s.session.dataTask(with: try ScriptedSession.url())
-        task.resume()
-        try await s.loaders.load().answer(200, [:], "one", isWhole: false)
-        let answer = try await delegate.questions().dispositions[0]
+        let (delegate, s, task, answer) = try await Self.asked()
         // As the timer has it, which then finds a task that is none any more.
         s.session.deadlines.end(task.taskIdentifier)
         answer(.becomeDownload)
