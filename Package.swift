@@ -205,7 +205,10 @@ let package = Package(
             ]),
         tests(
             "LarderTransferTests",
-            ["SeededNumbers", "LarderTransfer", "CBlocks", "CCurl", "LarderHTTP", nioCore]),
+            [
+                "SeededNumbers", "LarderProcess", "LarderTransfer", "CBlocks", "CCurl",
+                "LarderHTTP", nioCore,
+            ]),
         tests(
             "LarderStateTests",
             [

@@ -127,7 +127,17 @@ final class Program: Sendable {
         return count > 0 ? Array(piece[..<count]) : nil
     }
 
-    func signal(_ number: Int32) { if self.output.value.status == nil { kill(self.pid, number) } }
+    func signal(_ number: Int32) {
+        if self.output.value.status == nil { Glibc.kill(self.pid, number) }
+    }
+
+    /// Ends it, and returns when it has ended: what it held is free then, and its files are left alone.
+    func kill() {
+        self.signal(SIGKILL)
+        var end = unsafe siginfo_t()
+        // Its status is left to the thread that waits for it: when that was faster there is no such child.
+        while unsafe waitid(P_PID, id_t(self.pid), &end, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+    }
 
     /// Waits for its end.
     @discardableResult

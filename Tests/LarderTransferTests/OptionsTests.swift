@@ -3,26 +3,22 @@ import LarderHTTP
 import NIOCore
 import Testing
 
+@testable import LarderProcess
 @testable import LarderTransfer
 
 @Suite("What a request wants for itself", .timeLimit(.minutes(10)))
 struct OptionsTests {
     /// What gzip(1) makes of a text.
-    private static func gzip(_ text: String) throws -> [UInt8] {
-        let process = Process()
-        let (input, output) = (Pipe(), Pipe())
-        process.executableURL = URL(filePath: "/usr/bin/gzip")
-        process.arguments = ["-9", "-n", "-c"]
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        Thread.detachNewThread {
-            try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
-            try? input.fileHandleForWriting.close()
-        }
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return Array(data)
+    private static func gzip(_ text: String) async throws -> [UInt8] {
+        let file = FileManager.default.temporaryDirectory.appending(
+            path: "larder-\(UUID().uuidString)")
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let made = try await Program(
+            "/usr/bin/gzip", ["-9", "-n", "-c", file.path], environment: [:]
+        ).ended()
+        try #require(made.status == 0, "\(made.errText)")
+        return made.out
     }
 
     private func origin(_ fields: String, _ content: [UInt8], _ notes: Notes) throws
@@ -43,7 +39,7 @@ struct OptionsTests {
     )
     func decoding() async throws {
         let text = String(repeating: "hello, coded world\n", count: 1000)
-        let coded = try Self.gzip(text)
+        let coded = try await Self.gzip(text)
         let notes = Notes()
         let origin = try self.origin("Content-Encoding: gzip\r\n", coded, notes)
         try await withUpstream { upstream in
@@ -91,7 +87,7 @@ struct OptionsTests {
 
     @Test("a bomb stays within bounds before a receiver that takes nothing")
     func bomb() async throws {
-        let coded = try Self.gzip(String(repeating: "x", count: 16 << 20))
+        let coded = try await Self.gzip(String(repeating: "x", count: 16 << 20))
         let origin = try self.origin("Content-Encoding: gzip\r\n", coded, Notes())
         try await withUpstream { upstream in
             let recorder = Recorder(pausesAfter: 1)

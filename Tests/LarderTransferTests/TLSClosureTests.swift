@@ -13,7 +13,7 @@ struct TLSClosureTests {
     private static func fetch(
         _ response: String, isCut: Bool, over versions: TLSVersions
     ) async throws -> Recorder.Record {
-        let certified = try TLSOrigin()
+        let certified = try await TLSOrigin()
         let origin = try ScriptedOrigin { connection in
             guard connection.readHead() != nil else { return }
             connection.write(response)

@@ -3,11 +3,12 @@ import LarderHTTP
 import NIOCore
 import Testing
 
+@testable import LarderProcess
 @testable import LarderTransfer
 
 /// An nginx with a certificate of its own making on a free port, for the length of a test.
 final class TLSOrigin {
-    private let process = Process()
+    private let program: Program
     private let reserved: ReservedPort
     var port: UInt16 { self.reserved.port }
     let certificate: String
@@ -23,34 +24,34 @@ final class TLSOrigin {
     ///   - settings: further lines of nginx's for the server.
     init(
         days: Int = 2, protocols: String = "TLSv1.2 TLSv1.3", settings: String = ""
-    ) throws {
+    ) async throws {
         self.directory = FileManager.default.temporaryDirectory.appending(
             path: "larder-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         self.certificate = self.directory.appending(path: "cert.pem").path
-        try Self.run(
+        let openssl = try Program(
             "/usr/bin/openssl",
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
                 "-nodes", "-days", "\(days)", "-subj", "/CN=localhost", "-addext",
                 "subjectAltName=DNS:localhost", "-keyout",
                 directory.appending(path: "key.pem").path, "-out", certificate,
-            ])
+            ], environment: [:])
+        let made = try await openssl.ended()
+        try #require(made.status == 0, "\(made.errText)")
         // nginx takes no port 0.
         self.reserved = try ReservedPort()
         let conf = directory.appending(path: "nginx.conf")
         try Self.configuration(self.reserved.port, protocols, settings)
             .write(to: conf, atomically: true, encoding: .utf8)
-        process.executableURL = URL(filePath: "/usr/sbin/nginx")
-        process.arguments = ["-p", directory.path, "-e", "error.log", "-c", conf.path]
-        try process.run()
+        self.program = try Program(
+            "/usr/sbin/nginx", ["-p", directory.path, "-e", "error.log", "-c", conf.path],
+            environment: [:])
         try self.waitUntilListening()
     }
 
     deinit {
-        // SIGTERM would be blocked: a process inherits the signal mask of the thread that made it.
-        kill(self.process.processIdentifier, SIGKILL)
-        self.process.waitUntilExit()
+        self.program.kill()
         try? FileManager.default.removeItem(at: self.directory)
     }
 
@@ -76,22 +77,12 @@ final class TLSOrigin {
         """
     }
 
-    static func run(_ path: String, _ arguments: [String]) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0)
-    }
-
     /// Connecting is the event that is waited for: connect(2) itself says when it is refused.
     private func waitUntilListening() throws {
         let limit = ContinuousClock.now + .seconds(10)
         while ContinuousClock.now < limit {
             if Self.accepts(self.port) { return }
-            try #require(self.process.isRunning)
+            try #require(self.program.output.value.status == nil)
             sched_yield()
         }
         Issue.record("nginx does not listen")
@@ -136,7 +127,7 @@ final class TLSOrigin {
 
 /// A haproxy that takes TLS off what comes and passes it on to a port of this machine.
 final class TLSFront {
-    private let process = Process()
+    private let program: Program
     private let directory: URL
     private let reserved: ReservedPort
     var port: UInt16 { self.reserved.port }
@@ -167,20 +158,17 @@ final class TLSFront {
           server back 127.0.0.1:\(target)
 
         """.write(to: conf, atomically: true, encoding: .utf8)
-        self.process.executableURL = URL(filePath: "/usr/sbin/haproxy")
-        self.process.arguments = ["-db", "-q", "-f", conf.path]
-        self.process.standardError = FileHandle.nullDevice
-        try self.process.run()
+        self.program = try Program(
+            "/usr/sbin/haproxy", ["-db", "-q", "-f", conf.path], environment: [:])
         let limit = ContinuousClock.now + .seconds(10)
         while !TLSOrigin.accepts(self.reserved.port) {
-            try #require(self.process.isRunning && ContinuousClock.now < limit)
+            try #require(self.program.output.value.status == nil && ContinuousClock.now < limit)
             sched_yield()
         }
     }
 
     deinit {
-        kill(self.process.processIdentifier, SIGKILL)
-        self.process.waitUntilExit()
+        self.program.kill()
         try? FileManager.default.removeItem(at: self.directory)
     }
 }
@@ -191,7 +179,7 @@ final class TLSFront {
 struct TLSTests {
     @Test("are spoken to in HTTP/2 where they can, over one connection", arguments: [true, false])
     func version(_ http2: Bool) async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         try await withUpstream({
             $0.certificateFile = origin.certificate
             $0.http2 = http2
@@ -222,7 +210,7 @@ struct TLSTests {
         "get request heads of any size, as others do at the same time",
         .serialized, arguments: [true, false], [20_000, 63_000, 70_000, 140_000, 990_000])
     func largeHeads(_ http2: Bool, _ size: Int) async throws {
-        let origin = try TLSOrigin(
+        let origin = try await TLSOrigin(
             settings: """
                 large_client_header_buffers 4 2m;
                 location /cookie { return 200 "$http_cookie"; }
@@ -265,7 +253,7 @@ struct TLSTests {
         .serialized, arguments: [1, 3, 20], [60, 6])
     func retiring(_ requestsOfConnection: Int, _ limit: Int) async throws {
         // nginx ignores the streams behind its GOAWAY.
-        let origin = try TLSOrigin(settings: "keepalive_requests \(requestsOfConnection);")
+        let origin = try await TLSOrigin(settings: "keepalive_requests \(requestsOfConnection);")
         try await withUpstream({
             $0.certificateFile = origin.certificate
             $0.connectionsPerHost = limit
@@ -286,7 +274,7 @@ struct TLSTests {
 
     @Test("get no request head that libcurl cannot send whole: it is refused")
     func tooLargeHead() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         var request = origin.request()
         request.fields.append("Cookie", [UInt8](repeating: 97, count: 3_000_000))
         let record = try await withUpstream({ $0.certificateFile = origin.certificate }) {
@@ -300,7 +288,7 @@ struct TLSTests {
     @Test("are not held up by others that never finish a handshake")
     func silentOthers() async throws {
         let silent = try (0..<5).map { _ in try ScriptedOrigin { _ = $0.waitForEnd() } }
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         try await withUpstream({
             $0.certificateFile = origin.certificate
             $0.connectionsPerHost = 6
@@ -330,7 +318,7 @@ struct TLSTests {
 
     @Test("leave handles behind that serve any request, when many shared a connection")
     func handles() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let plain = try ScriptedOrigin.echoingTargets()
         try await withUpstream({ $0.certificateFile = origin.certificate }) { upstream in
             for request in [
@@ -347,7 +335,7 @@ struct TLSTests {
 
     @Test("are verified: certificate and name")
     func verification() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let unknown = try await withUpstream { await $0.answer(to: origin.request()) }
         #expect(unknown.failure?.kind == .tlsCertificateError)
         let misnamed = try await withUpstream({ $0.certificateFile = origin.certificate }) {
@@ -377,7 +365,7 @@ struct TLSTests {
 
     @Test("are spoken to in no version of TLS beyond the bounds")
     func versions() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let request = origin.request(.get, "/protocol")
         for (versions, expected) in [
             (TLSVersions(minimum: .v12, maximum: .v12), "TLSv1.2"),
@@ -395,7 +383,7 @@ struct TLSTests {
         }) { await $0.answer(to: request) }
         #expect(old.failure?.kind == .tlsProtocolError)
         #expect(old.failure?.detail.hasSuffix("; TLS 1.0 to 1.1 was offered") == true)
-        let ancient = try TLSOrigin(
+        let ancient = try await TLSOrigin(
             protocols: "TLSv1 TLSv1.1", settings: "ssl_ciphers DEFAULT@SECLEVEL=0;")
         let spoken = try await withUpstream({
             $0.certificateFile = ancient.certificate
@@ -408,7 +396,7 @@ struct TLSTests {
 
     @Test("are reached through a parent's tunnel, which hears nothing of the request")
     func tunnel() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let notes = Notes()
         let port = origin.port
         let parent = try ScriptedOrigin { connection in
@@ -445,7 +433,7 @@ struct TLSTests {
 
     @Test("as parents: requests go to them in absolute form, inside TLS that is verified")
     func parent() async throws {
-        let proxy = try TLSOrigin()
+        let proxy = try await TLSOrigin()
         let parent = Parent(kind: .https, host: "localhost", port: proxy.port)
         let request = Request(
             uri: TargetURI(scheme: .http, host: "o.example", pathAndQuery: "/x"))
@@ -465,7 +453,7 @@ struct TLSTests {
         "are reached through a tunnel inside the TLS of an https parent",
         .enabled(if: TLSFront.isAvailable, "haproxy is needed as the parent's front"))
     func tunnelInTLS() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let port = origin.port
         let inner = try ScriptedOrigin { connection in
             guard let head = connection.readHead(), head.hasPrefix("CONNECT ") else { return }
@@ -508,7 +496,7 @@ struct TLSTests {
                 connection.respond("200 OK")
             }
         }
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let front = try TLSFront(of: origin, to: inner.port)
         func request(_ target: String) -> Request {
             Request(
@@ -535,7 +523,7 @@ struct TLSTests {
         let written = Gate()
         let inner = try ScriptedOrigin.sendingExcess(behind: length, written)
         let other = try ScriptedOrigin.answering("ok")
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let front = try TLSFront(of: origin, to: inner.port)
         func request(_ target: String) -> Request {
             Request(

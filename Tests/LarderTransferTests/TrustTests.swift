@@ -38,7 +38,7 @@ struct TrustTests {
             Case(verdict: .trusted, host: "127.0.0.1", fault: .wrongHost),
         ])
     func verdicts(_ c: Case) async throws {
-        let origin = try TLSOrigin(days: c.days)
+        let origin = try await TLSOrigin(days: c.days)
         let observer = RecordingObserver { _ in c.verdict }
         let record = try await withUpstream({
             if c.trustsRoot { $0.certificateFile = origin.certificate }
@@ -59,7 +59,7 @@ struct TrustTests {
 
     @Test("is not lent to requests whose observer does not give it, nor to those without one")
     func reuse() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         try await withUpstream({ $0.sharesThreads = true }) { upstream in
             let trusting = RecordingObserver { _ in .trusted }
             let first = await upstream.answer(to: origin.request().observed(by: trusting))
@@ -83,7 +83,7 @@ struct TrustTests {
 
     @Test("is asked for at each new connection, as no session is resumed")
     func sessions() async throws {
-        let origin = try TLSOrigin(settings: "keepalive_timeout 0;")
+        let origin = try await TLSOrigin(settings: "keepalive_timeout 0;")
         let observer = RecordingObserver()
         try await withUpstream({
             $0.certificateFile = origin.certificate
@@ -99,7 +99,7 @@ struct TrustTests {
 
     @Test("costs a cancelled fetch nothing, whenever it is cancelled")
     func cancelled() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         try await withUpstream({
             $0.certificateFile = origin.certificate
             $0.http2 = false
@@ -120,8 +120,8 @@ struct TrustTests {
 
     @Test("is for one certificate of a client's, or none: connections are not shared")
     func identity() async throws {
-        let client = try TLSOrigin()
-        let origin = try TLSOrigin(
+        let client = try await TLSOrigin()
+        let origin = try await TLSOrigin(
             settings: """
                 ssl_verify_client optional_no_ca;
                 location /who { return 200 "$ssl_client_verify $ssl_client_s_dn"; }
@@ -149,7 +149,7 @@ struct TrustTests {
 
     @Test("a certificate that a server wants is asked for, and the handshake broken off to do so")
     func wanted() async throws {
-        let origin = try TLSOrigin(
+        let origin = try await TLSOrigin(
             settings: "ssl_verify_client optional; ssl_client_certificate cert.pem;")
         try await withUpstream({ $0.certificateFile = origin.certificate }) { upstream in
             let asking = RecordingObserver(breaksOff: true)
@@ -181,7 +181,7 @@ struct TrustTests {
 
     @Test("without an observer is by the system's rules, whose causes are told apart, too")
     func causes() async throws {
-        let origin = try TLSOrigin()
+        let origin = try await TLSOrigin()
         let unknown = try await withUpstream { await $0.answer(to: origin.request()) }
         #expect(unknown.failure?.cause == .certificateUnknownRoot)
         let misnamed = try await withUpstream({ $0.certificateFile = origin.certificate }) {
