@@ -87,7 +87,7 @@ extension StateFile {
             case .credential(let credential, let space): .stored(credential, space)
             case .defaultUser(let user, let space): .defaultChanged(user: user, space)
             case .named(let credential): .named(credential)
-            case .principal, .cookie: nil
+            case .principal, .cookie, .transfer: nil
             }
         }
     }

@@ -9,6 +9,7 @@ enum StateRecord: Sendable, Equatable {
     case credential(Credential, ProtectionSpace)
     case defaultUser(String, ProtectionSpace)
     case named(NamedCredential)
+    case transfer(KeptTransfer)
 
     /// What a record is about; its number stands in the record's key.
     enum Kind: UInt8, Sendable, CaseIterable {
@@ -18,6 +19,7 @@ enum StateRecord: Sendable, Equatable {
         /// After the credentials, so that what is loaded in the order of keys can be restored.
         case defaultUser = 3
         case named = 4
+        case transfer = 5
     }
 
     var kind: Kind {
@@ -27,6 +29,7 @@ enum StateRecord: Sendable, Equatable {
         case .credential: .credential
         case .defaultUser: .defaultUser
         case .named: .named
+        case .transfer: .transfer
         }
     }
 
@@ -46,6 +49,7 @@ enum StateRecord: Sendable, Equatable {
         case .defaultUser(let user, let space):
             CredentialRecord.write(defaultUser: user, space, to: &content)
         case .named(let credential): CredentialRecord.write(credential, to: &content)
+        case .transfer(let transfer): KeptTransferRecord.write(transfer, to: &content)
         }
         writer.append(Self.version)
         content.withBytes { writer.append(octets: $0) }
@@ -69,6 +73,7 @@ enum StateRecord: Sendable, Equatable {
         switch kind {
         case .principal: self = .principal(try reader.text(content))
         case .cookie: self = .cookie(try CookieRecord.read(content, &reader))
+        case .transfer: self = .transfer(try KeptTransferRecord.read(content, &reader))
         case .credential, .defaultUser, .named:
             self = try Self.credential(kind, content, &reader)
         }
@@ -82,7 +87,8 @@ enum StateRecord: Sendable, Equatable {
             switch kind {
             case .credential: try CredentialRecord.stored(content, &reader)
             case .defaultUser: try CredentialRecord.defaultUser(content, &reader)
-            case .principal, .cookie, .named: try CredentialRecord.named(content, &reader)
+            case .principal, .cookie, .named, .transfer:
+                try CredentialRecord.named(content, &reader)
             }
         switch change {
         case .stored(let credential, let space): return .credential(credential, space)
@@ -102,6 +108,7 @@ enum StateRecord: Sendable, Equatable {
             writer.append(text: credential.user)
         case .defaultUser(_, let space): CredentialRecord.write(space, to: &writer)
         case .named(let credential): writer.append(text: credential.name)
+        case .transfer(let transfer): writer.append(number: transfer.id)
         }
     }
 }

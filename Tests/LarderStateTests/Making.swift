@@ -157,7 +157,22 @@ let sampleRecords: [StateRecord] = [
     .named(
         NamedCredential(
             name: "k", kind: .field(name: "X-Key", value: Secret("0123")), persistence: .permanent)),
+    .transfer(transfer(7)),
+    .transfer(
+        KeptTransfer(
+            id: .max, uri: "https://example.com:8443/a?b", fields: Fields(),
+            begun: Timestamp(seconds: 1),
+            requester: Requester(address: "unix:1000", uid: 1000, user: "alice"))),
 ]
+
+func transfer(_ id: UInt64) -> KeptTransfer {
+    var fields = Fields()
+    fields.append("Accept", "*/*")
+    fields.append("X-Token", [0xE9, 0x20, 0x31])
+    return KeptTransfer(
+        id: id, uri: "http://example.com/\(id)", fields: fields, begun: Timestamp(seconds: 12),
+        requester: Requester(address: "192.0.2.1"))
+}
 
 extension StateRecord {
     var written: [UInt8] {

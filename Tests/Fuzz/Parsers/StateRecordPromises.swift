@@ -64,7 +64,7 @@ enum StateRecordPromises {
     private static func restore(_ record: StateRecord) throws(Violation) {
         var store = CredentialStore(keepsPermanent: true)
         switch record {
-        case .principal: break
+        case .principal, .transfer: break
         case .cookie(let cookie):
             var jar = CookieJar(suffixes: TopLevelSuffixes())
             _ = jar.restore([cookie], at: self.now)
