@@ -143,7 +143,8 @@ extension ClientExchange {
                 asksForVariants: asksForVariants && splicing == nil
                     && self.asksForVariants(validating),
                 splicing: splicing, gate: self.gate,
-                mayBeAnsweredAtOnce: self.mayBeAnsweredAtOnce, source: self.source),
+                mayBeAnsweredAtOnce: self.mayBeAnsweredAtOnce, source: self.source,
+                owner: self.owner),
             filling: filling
         ).start()
         // A client that left between the two had nobody to tell.

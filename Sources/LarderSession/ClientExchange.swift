@@ -60,6 +60,7 @@ final class ClientExchange: Exchange {
     let gate: (any StoringGate)?
     let mayBeAnsweredAtOnce: Bool
     let source: Int?
+    let owner: (any FetchOwner)?
     /// The client can make use of an answer that stands.
     let keepsStanding: Bool
     /// What the client itself asked for.
@@ -86,6 +87,7 @@ final class ClientExchange: Exchange {
         self.gate = options.storing
         self.mayBeAnsweredAtOnce = options.mayBeAnsweredAtOnce
         self.source = options.source
+        self.owner = options.owner
         self.request = self.cachePolicy.forwarded(request)
         self.key = CacheKey(
             method: request.method, uri: request.uri, partition: session.partition)

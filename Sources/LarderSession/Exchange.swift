@@ -37,6 +37,10 @@ package protocol ExchangeSession: AnyObject, Sendable {
     /// How exchanges that say nothing themselves use the cache, now.
     var cachePolicy: RequestCachePolicy { get }
 
+    /// Whether transfers go on when their clients have left, also after a restart: then it has to be
+    /// told who asks (`ExchangeOptions.requester`).
+    var keepsTransfers: Bool { get }
+
     /// Who makes the connections of tunnels and upgrades where parent proxies lead to their
     /// destinations; nil: the door makes them itself.
     var dialer: (any TunnelDialer)? { get }
@@ -52,6 +56,24 @@ extension ExchangeSession {
     package func mustPerform(_ request: Request) -> Bool { false }
 
     package var cachePolicy: RequestCachePolicy { .useProtocol }
+
+    package var keepsTransfers: Bool { false }
+}
+
+/// What somebody who is not connected any more may have still.
+package struct RequesterLeave: Sendable {
+    /// As `ExchangeOptions.permits`.
+    package var permits: (@Sendable (Method, TargetURI) -> Bool)?
+    /// As `Request.destinations`.
+    package var destinations: (any DestinationPolicy)?
+
+    package init(
+        permits: (@Sendable (Method, TargetURI) -> Bool)? = nil,
+        destinations: (any DestinationPolicy)? = nil
+    ) {
+        self.permits = permits
+        self.destinations = destinations
+    }
 }
 
 /// What a door asks of one exchange beside the request itself.
@@ -74,6 +96,10 @@ package struct ExchangeOptions: Sendable {
     /// Where the request comes from, equal for those who share what one client may have of an origin's
     /// connections; nil: from nobody who shares them.
     package var source: Int?
+    /// Who asks; told only where the session keeps transfers, which go on without him.
+    package var requester: Requester?
+    /// Owns the fetch that the exchange leads, where its response is stored; nil: its clients do.
+    package var owner: (any FetchOwner)?
 
     package init(
         cachePolicy: RequestCachePolicy? = nil,

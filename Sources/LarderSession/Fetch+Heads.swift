@@ -132,6 +132,7 @@ extension Fetch {
         if let content {
             return self.settle(response, content, sink: sink, now: now)
         }
+        if sink != nil, shared != nil { self.offerToOwner(head, length: known) }
         self.settle(.response(response), sink: sink)
         self.noteSharing(of: response, now: now)
         self.afterSettling()
@@ -184,6 +185,7 @@ extension Fetch {
 
     /// What may have happened before the filling had what it was settled with.
     func afterSettling() {
+        self.state.withLock { $0.isSettled = true }
         if self.state.withLock({ $0.sinkIsOver }) { self.filling.stopSink() }
         if self.filling.bytesSinceDeserted != nil { self.deserted() }
     }

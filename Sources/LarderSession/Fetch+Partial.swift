@@ -79,6 +79,9 @@ extension Fetch {
             of: head, to: object.head, configuration: self.policy)
         let cookies = Validation.addingCookies(
             of: head, to: withheld ?? object.head, configuration: self.policy)
+        if sink != nil {
+            self.offerToOwner(head, length: part.length, from: part.range.lowerBound)
+        }
         self.settle(
             .spliced(
                 Filling.Spliced(

@@ -24,6 +24,8 @@ extension Fetch: ObjectSinkObserver {
             state.sinkIsOver = true
             state.isRelayingStored = false
             state.turnedAway = turnedAway
+            state.ending = FetchEnding(
+                outcome, isPart: state.storing?.isAddition == true, isBroken: state.isPart)
             return (
                 state.upstreamIsOver, state.storing.take(),
                 Swift.exchange(&state.outdated, with: [])
@@ -46,11 +48,29 @@ extension Fetch: ObjectSinkObserver {
         // Before the filling can no longer be found: one of both knows the response always.
         if let storing { self.session.storings.end(storing) }
         if isOver {
-            self.leaveTable()
+            self.over()
         } else if self.filling.bytesSinceDeserted != nil {
             self.deserted()
         }
         storing?.release()
+    }
+}
+
+extension FetchEnding {
+    /// How a fetch ended of which the store says this.
+    ///
+    /// - Parameters:
+    ///   - isPart: it was to be added to a stored part.
+    ///   - isBroken: what came of it was kept as a part, as it broke off.
+    fileprivate init(_ outcome: SinkOutcome, isPart: Bool, isBroken: Bool) {
+        self =
+            switch outcome {
+            case .visible where isBroken: .brokenOff
+            case .visible: isPart ? .partStored : .stored
+            // By whoever wrote, because the body broke off.
+            case .abandoned(.byWriter): .brokenOff
+            case .abandoned(let why): .turnedAway(why)
+            }
     }
 }
 
@@ -66,19 +86,23 @@ extension Fetch: FillingControl {
 
     /// Goes on without clients where the rest is small and will be of use to the next one.
     func deserted() {
-        let (isRelaying, isStored, announced, expectsContent) = self.state.withLock { state in
-            (
-                state.machine.isRelaying, state.isRelayingStored, state.announced,
-                state.expectsContent
-            )
-        }
+        let (isRelaying, isSettled, isStored, isOwned, announced, expectsContent) =
+            self.state.withLock { state in
+                (
+                    state.machine.isRelaying, state.isSettled, state.isRelayingStored,
+                    state.isOwned, state.announced, state.expectsContent
+                )
+            }
         // Its end comes with its head: cancelled, it would cost the connection.
         if isRelaying, !expectsContent { return }
+        // Its owner is about to be asked; then it is looked again.
+        if isRelaying, !isSettled, self.order.owner != nil { return }
         if self.isUserAgents, !self.order.isBackground {
             self.cancel()
             return
         }
         if self.order.isBackground, isStored || !isRelaying { return }
+        if isOwned, isStored, self.order.owner?.keepsFetch == true { return }
         if !isRelaying, self.mayBeWorthFinishing {
             // The head decides, unless it keeps others waiting.
             return self.offerEnd()

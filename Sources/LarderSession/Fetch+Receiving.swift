@@ -148,11 +148,18 @@ extension Fetch {
         self.session.live.bytesFromOrigins.add(UInt64(piece.readableBytes))
         let demand = self.filling.received(piece)
         if !self.order.isBackground, let extra = self.filling.bytesSinceDeserted,
+            !self.isKeptByOwner,
             extra > self.session.configuration.finishAfterClientLeft.bytes, self.cancel()
         {
             return .pause
         }
         return demand
+    }
+
+    /// Goes on without a client, whatever is missing.
+    private var isKeptByOwner: Bool {
+        self.state.withLock { $0.isOwned && $0.isRelayingStored }
+            && self.order.owner?.keepsFetch == true
     }
 
     private func finished(_ number: Int, _ trailers: Fields) {

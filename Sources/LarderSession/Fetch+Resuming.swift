@@ -83,6 +83,7 @@ extension Fetch {
         }
         guard isKept else { return sink.abandon() }
         self.session.live.partsKept.add()
+        self.state.withLock { $0.isPart = true }
         sink.keep(completeLength: completeLength)
     }
 

@@ -46,6 +46,8 @@ final class Fetch: Sendable {
         var mayBeAnsweredAtOnce = false
         /// Where the client's request came from (`ExchangeOptions.source`).
         var source: Int?
+        /// Who owns it, where its response is stored.
+        var owner: (any FetchOwner)?
 
         /// The indices of what is stored that the request selects, and the request that validates it.
         fileprivate var validation: (matching: [Int], conditional: Request?) {
@@ -103,6 +105,14 @@ final class Fetch: Sendable {
         var turnedAway: PolicyReason?
         var upstreamIsOver = false
         var isRelayingStored = false
+        /// The clients have heard of the head.
+        var isSettled = false
+        /// It has an owner, who has not heard of its end yet.
+        var isOwned = false
+        /// How the owned one ended, once the store's part has; nil: as long as it has not.
+        var ending: FetchEnding?
+        /// What came of the body was kept as a part.
+        var isPart = false
         var announced: BodyLength = .unknown
         var patience: (any TimerToken)?
         var clientPatience: (any TimerToken)?
@@ -248,7 +258,39 @@ final class Fetch: Sendable {
         patience?.cancel()
         clientPatience?.cancel()
         if first { self.session.live.openFetches.subtract() }
-        if isOver { self.leaveTable() }
+        if isOver { self.over() }
+    }
+
+    /// Neither the origin nor the store has anything more to say.
+    func over() {
+        self.leaveTable()
+        self.endOwnership()
+    }
+
+    private func endOwnership() {
+        let ending = self.state.withLock { state -> FetchEnding? in
+            guard state.isOwned else { return nil }
+            state.isOwned = false
+            return state.ending ?? .brokenOff
+        }
+        if let ending { self.order.owner?.fetchEnded(ending) }
+    }
+
+    /// Offers the fetch to its owner: the response that has begun to arrive is being stored.
+    ///
+    /// - Parameter offset: where what arrives begins in the whole, in bytes.
+    func offerToOwner(_ head: ResponseHead, length: UInt64?, from offset: UInt64 = 0) {
+        guard let owner = self.order.owner else { return }
+        let isTaken = owner.fetch(
+            stores: head, length: length, received: { [filling] in offset &+ filling.bytesReceived }
+        )
+        guard isTaken else { return }
+        let isOver = self.state.withLock { state in
+            state.isOwned = true
+            return state.upstreamIsOver && state.sinkIsOver
+        }
+        // Its origin was faster.
+        if isOver { self.endOwnership() }
     }
 
     func leaveTable() {

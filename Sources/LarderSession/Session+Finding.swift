@@ -1,4 +1,4 @@
-import LarderHTTP
+package import LarderHTTP
 import LarderPolicy
 import LarderStore
 
@@ -37,6 +37,30 @@ extension Session {
         }
         self.store.lookup(key) { objects in
             completion(self.sorted(objects, under: key, for: uri))
+        }
+    }
+
+    /// Tells whether the whole response that a request selects is stored, fresh or not.
+    ///
+    /// - Parameter completion: called once, here or on a thread of the store's; must not block.
+    package func holds(_ request: Request, _ completion: @escaping @Sendable (Bool) -> Void) {
+        let request =
+            self.conduct?.prepared(request, permits: nil, isSent: false, at: self.clock.now())
+            ?? request
+        let key = CacheKey(method: .get, uri: request.uri, partition: self.partition)
+        let policy = self.configuration.policy.resolved(for: request.uri)
+        let isWhole = { @Sendable (object: StoredObject) in
+            object.head.extent == nil
+                && Variance.matches(object.head, request, configuration: policy)
+        }
+        self.find(key, for: request.uri) { found in
+            if found.usable.contains(where: isWhole) { return completion(true) }
+            guard policy.honoursNoVarySearch, self.store.mayHoldWithoutSearch else {
+                return completion(false)
+            }
+            self.find(key.withoutSearch, for: request.uri) { more in
+                completion(more.usable.contains(where: isWhole))
+            }
         }
     }
 
