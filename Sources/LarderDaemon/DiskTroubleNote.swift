@@ -24,7 +24,7 @@ final class DiskTroubleNote: Sendable {
         case .disk(.recovered), .disk(.opened): self.last.withLock { $0?.isOver = true }
         // Those are told of by the log; this is about the cache.
         case .disk, .state, .withoutState, .cookies, .credentialsNotKept, .withoutPublicSuffixes,
-            .transfersWait:
+            .transfersWait, .transfer:
             break
         }
     }

@@ -42,6 +42,7 @@ extension EngineEvent {
                 "no list of public suffixes: cookies are kept for single hosts; install publicsuffix",
                 metadata: ["session": "\(session)"])
         case .transfersWait(let limit): limit.record(session: session, to: log)
+        case .transfer(let event): event.record(session: session, to: log)
         }
     }
 }
@@ -67,6 +68,49 @@ extension TransferLimit {
                 "session": "\(session)", "remedy": "\(remedy)",
                 "from-now-on": "not said for an hour",
             ])
+    }
+}
+
+extension TransferEvent {
+    fileprivate func record(session: String, to log: Logger) {
+        switch self {
+        case .ended(let uri, let end):
+            var metadata: Logger.Metadata = ["session": "\(session)", "uri": "\(uri)"]
+            guard let cause = end.cause else {
+                let isStored = end == .stored
+                let message: Logger.Message = isStored ? "transfer complete" : "transfer cancelled"
+                return log.info(message, metadata: metadata)
+            }
+            metadata["cause"] = "\(cause)"
+            log.warning("transfer given up", metadata: metadata)
+        case .tooMany(let limit, let share):
+            log.warning(
+                "as many transfers are kept as may be: further ones end with their clients",
+                metadata: [
+                    "session": "\(session)", "transfers": "\(limit)", "of-one-client": "\(share)",
+                    "remedy": "see what waits by larder transfers, and cancel what is not wanted",
+                ])
+        case .notWritten(let error):
+            log.warning(
+                "transfers are not remembered for now, and end with the proxy",
+                metadata: facts(session, error))
+        case .notTakenUp(let error):
+            log.warning(
+                "transfers of before are not gone on with", metadata: facts(session, error))
+        }
+    }
+}
+
+extension TransferEnd {
+    /// Why it was given up, for people; nil where it was not.
+    fileprivate var cause: String? {
+        switch self {
+        case .stored, .cancelled: nil
+        case .expired(let cause): "not complete after 7 days: \(cause)"
+        case .answered(let status): "answered with \(status)"
+        case .refused(let detail): detail
+        case .notKept(let detail): "not kept by the cache: \(detail)"
+        }
     }
 }
 

@@ -102,6 +102,7 @@ actor RunningProxy {
             let proxy = try RunningProxy(
                 loaded, parts: parts, log: log, level: level, reload: reload)
             try await proxy.openControl(loaded, options: options)
+            await proxy.takeUpTransfers()
             return proxy
         } catch {
             await parts.close()
@@ -130,6 +131,16 @@ actor RunningProxy {
         self.listeners = parts.listeners
         self.group = parts.group
         self.started = SystemClock().now()
+    }
+
+    /// Goes on with what background sessions had under way.
+    private func takeUpTransfers() async {
+        for member in self.members {
+            member.open.askForTransfers { [proxy = self.proxy] requester, uri in
+                proxy.leave(for: requester, to: uri)
+            }
+        }
+        for member in self.members { await member.open.takeUpTransfers() }
     }
 
     static func tell(_ warning: ConfigurationProblem, log: Logger) {

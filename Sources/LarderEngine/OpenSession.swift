@@ -20,9 +20,12 @@ package final class OpenSession: Sendable {
     package let missingState: StateError?
     private let principals: PrincipalTable
     private let rules: SessionRules
+    /// nil: it keeps no transfers.
+    private let desk: TransferDesk?
     /// Where its disk tier lies; nil where it has none, or it could not be opened at first.
     package let directory: String?
     private let store: any ObjectStore
+    private let report: @Sendable (EngineEvent) -> Void
     /// The lower tier of the store; nil where there is none, or it could not be opened at first.
     private let openedDisk: DiskStore?
     /// In its place: what opens it when that can be done.
@@ -53,7 +56,7 @@ package final class OpenSession: Sendable {
         var disk: DiskStore?
         var late: LateDisk?
         var directory: String?
-        if blueprint.kind == .default, let configuration = blueprint.disk,
+        if blueprint.kind.isPersistent, let configuration = blueprint.disk,
             configuration.capacity > .zero
         {
             (disk, late) = try Self.openDisk(
@@ -65,7 +68,7 @@ package final class OpenSession: Sendable {
         let state: SessionState
         do throws(EngineError) {
             state = try SessionState.open(
-                blueprint.kind == .default ? blueprint.state : nil, now: clock.now(),
+                blueprint.kind.isPersistent ? blueprint.state : nil, now: clock.now(),
                 yields: yieldsDisk, report: report)
         } catch {
             Self.close(disk)
@@ -83,14 +86,18 @@ package final class OpenSession: Sendable {
         }
         self.store = TieredStore(memory: MemoryStore(blueprint.memory), disk: disk ?? late)
         self.openedDisk = disk
+        self.report = report
         self.late = late
         self.kind = blueprint.kind
         self.directory = directory
         self.state = state.file
         self.missingState = state.missing
+        let desk = Self.desk(blueprint.kind, state.file, clock: clock, timers: timers, report)
+        self.desk = desk
         let factory = PrincipalFactory(
             rules: SessionRules(blueprint), state: state, store: self.store,
-            upstream: self.upstream, clock: clock, timers: timers, report: report)
+            upstream: self.upstream, clock: clock, timers: timers, desk: desk,
+            report: report)
         self.rules = factory.rules
         let common = factory.make("", beside: nil)
         self.common = common
@@ -187,12 +194,76 @@ package final class OpenSession: Sendable {
         for principal in self.principals.all { self.rules.apply(to: principal, at: now) }
     }
 
+    // MARK: Transfers
+
+    /// The transfers that the session keeps, the oldest first; none unless it is a background session.
+    ///
+    /// Those are written down when this returns, and outlive a kill, unless it was reported that they cannot
+    /// be.
+    package func transfers() async -> [TransferFact] { await self.desk?.writtenFacts() ?? [] }
+
+    /// Ends a transfer, and forgets it: a client that receives it goes on receiving.
+    ///
+    /// - Returns: whether there was one with this number.
+    package func cancelTransfer(_ id: UInt64) -> Bool { self.desk?.cancel(id) ?? false }
+
+    /// Names who knows what those may have who asked for transfers and are not connected any more; until then
+    /// none is asked for again.
+    ///
+    /// - Parameter leave: gives nil: not this target. Asked each time that a transfer is asked for again; any
+    ///   thread, must not block.
+    package func askForTransfers(
+        _ leave: @escaping @Sendable (Requester, TargetURI) -> RequesterLeave?
+    ) {
+        self.desk?.ask(leave)
+    }
+
+    /// Goes on with the transfers that were under way when the session was closed, or its process died.
+    package func takeUpTransfers() async {
+        guard let desk = self.desk, let state = self.state else { return }
+        do throws(StateError) {
+            for principal in try await state.principals() {
+                await self.takeUpTransfers(of: principal, desk, state)
+            }
+        } catch {
+            self.report(.transfer(.notTakenUp(error)))
+        }
+    }
+
+    private func takeUpTransfers(
+        of principal: String, _ desk: TransferDesk, _ state: StateFile
+    ) async {
+        do throws(StateError) {
+            let transfers = try await state.transfers(of: principal)
+            guard !transfers.isEmpty, let part = self.part(of: principal) else { return }
+            await part.opened()
+            desk.takeUp(transfers, in: part)
+        } catch {
+            self.report(.transfer(.notTakenUp(error)))
+        }
+    }
+
+    private static func desk(
+        _ kind: SessionBlueprint.Kind, _ state: StateFile?, clock: any WallClock,
+        timers: any Timers, _ report: @escaping @Sendable (EngineEvent) -> Void
+    ) -> TransferDesk? {
+        guard kind == .background else { return nil }
+        let journal = state.map {
+            TransferJournal($0) { report(.transfer(.notWritten($0))) }
+        }
+        return TransferDesk(clock: clock, timers: timers, journal: journal) {
+            report(.transfer($0))
+        }
+    }
+
     // MARK: The end
 
     /// Breaks off what is still under way, finishes what was committed, and closes every file.
     ///
     /// Cookies of the session end with it; what outlives it is on the disk when this returns.
     package func close() async {
+        // Before their fetches end: that is no reason to ask for them again.
+        await self.desk?.close()
         await withCheckedContinuation { continuation in
             self.upstream.shutdown { continuation.resume() }
         }
@@ -219,6 +290,7 @@ package enum EngineEvent: Sendable {
     case withoutPublicSuffixes
     /// So much is under way that fetches wait.
     case transfersWait(TransferLimit)
+    case transfer(TransferEvent)
 }
 
 /// Why a session could not be opened.

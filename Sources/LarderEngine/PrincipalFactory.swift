@@ -41,6 +41,8 @@ struct PrincipalFactory: Sendable {
     let upstream: any Upstream
     let clock: any WallClock
     let timers: any Timers
+    /// nil: the session keeps no transfers.
+    let desk: TransferDesk?
     let report: @Sendable (EngineEvent) -> Void
 
     /// A part that has not read yet what was kept.
@@ -65,7 +67,8 @@ struct PrincipalFactory: Sendable {
             clock: self.clock, timers: self.timers, partition: principal, cookies: cookies,
             credentials: credentials, digest: { digests.digest($0) })
         return PrincipalSession(
-            principal: principal, session: session, cookies: cookies, credentials: credentials)
+            principal: principal, session: session, cookies: cookies, credentials: credentials,
+            desk: self.desk)
     }
 }
 

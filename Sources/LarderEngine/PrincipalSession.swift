@@ -18,14 +18,17 @@ package final class PrincipalSession: ExchangeSession {
     /// nil: cookies are the clients' business.
     package let cookies: SessionCookies?
     package let credentials: SessionCredentials
+    /// Keeps its transfers; nil: they end with their clients.
+    private let desk: TransferDesk?
 
     private let isOpen = Atomic(false)
     private let waiting = Mutex<[WaitingExchange]>([])
 
     init(
         principal: String, session: Session, cookies: SessionCookies?,
-        credentials: SessionCredentials
+        credentials: SessionCredentials, desk: TransferDesk? = nil
     ) {
+        self.desk = desk
         self.principal = principal
         self.session = session
         self.cookies = cookies
@@ -34,6 +37,7 @@ package final class PrincipalSession: ExchangeSession {
 
     package var cachePolicy: RequestCachePolicy { self.session.cachePolicy }
     package var dialer: (any TunnelDialer)? { self.session.dialer }
+    package var keepsTransfers: Bool { self.desk != nil }
 
     package func mustPerform(_ request: Request) -> Bool { self.session.mustPerform(request) }
 
@@ -41,8 +45,12 @@ package final class PrincipalSession: ExchangeSession {
         _ request: Request, body: (any BodySource)?, options: ExchangeOptions,
         client: any ExchangeClient
     ) -> any Exchange {
+        var options = options
+        if let desk = self.desk, let requester = options.requester {
+            options.owner = desk.owner(of: request, by: requester, in: self)
+        }
         if !self.isOpen.load(ordering: .acquiring) {
-            let exchange = WaitingExchange { [session] in
+            let exchange = WaitingExchange { [session, options] in
                 session.perform(request, body: body, options: options, client: client)
             }
             let waits = self.waiting.withLock { waiting in

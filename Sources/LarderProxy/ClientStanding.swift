@@ -108,16 +108,22 @@ final class ClientStanding {
         own: OwnAuthorities, access: any AccessPolicy
     ) -> @Sendable (Method, TargetURI) -> Bool {
         if let permits = self.permits { return permits }
-        let identity = self.identity
-        let permits: @Sendable (Method, TargetURI) -> Bool = { method, uri in
+        let permits = Self.permits(self.identity, own: own, access: access)
+        self.permits = permits
+        return permits
+    }
+
+    /// Which targets a client may have.
+    static func permits(
+        _ identity: ClientIdentity, own: OwnAuthorities, access: any AccessPolicy
+    ) -> @Sendable (Method, TargetURI) -> Bool {
+        { method, uri in
             guard !own.contains(host: uri.host, port: uri.port) else { return false }
             let query = AccessQuery(
                 client: identity.address, user: identity.user, method: method, host: uri.host,
                 port: uri.port)
             return access.judge(query) == .allowed
         }
-        self.permits = permits
-        return permits
     }
 
     /// Which addresses this client's requests may be led to: made once, and only where rules speak of

@@ -112,6 +112,7 @@ extension ClientConnection {
             let access = self.shared.access
             options.keepsStanding = self.arrival != nil
             options.permits = self.standing.permits(own: self.own, access: access)
+            if session.keepsTransfers { options.requester = Requester(self.standing.identity) }
             guard access.judgesAddresses else { return route }
             var request = request
             request.destinations = self.standing.destinations(access: access)

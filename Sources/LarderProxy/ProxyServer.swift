@@ -21,6 +21,7 @@ package final class ProxyServer: Sendable {
 
     let group: MultiThreadedEventLoopGroup
     let configuration: ProxyConfiguration
+    let access: any AccessPolicy
     let loops: [NIOLoopBoundBox<LoopState>]
     private let counters: [LoopCounters]
     let count: ConnectionCount
@@ -51,6 +52,7 @@ package final class ProxyServer: Sendable {
     ) {
         self.group = group
         self.configuration = configuration
+        self.access = access
         self.report = report
         let eventLoops = Array(group.makeIterator())
         let count = ConnectionCount(maximum: configuration.maximumConnections)
