@@ -69,7 +69,12 @@ package struct AuthenticationSettings: Sendable, Equatable {
 
 /// One session: what it keeps, and how it asks origins.
 package struct SessionSettings: Sendable, Equatable {
-    package enum Kind: String, SettingWord { case `default`, ephemeral }
+    package enum Kind: String, SettingWord {
+        case `default`, ephemeral, background
+
+        /// Whether anything of the session outlives the process.
+        package var isPersistent: Bool { self != .ephemeral }
+    }
 
     package var name: SessionName
     package var kind: Kind

@@ -41,13 +41,13 @@ package struct LoadedSettings: Sendable, Equatable {
 
     /// Where the session's cache lies; nil where it keeps nothing on disk.
     package func cacheDirectory(of session: SessionSettings) -> String? {
-        guard session.kind == .default, session.cache.disk.bytes > 0 else { return nil }
+        guard session.kind.isPersistent, session.cache.disk.bytes > 0 else { return nil }
         return self.places.cacheDirectory(of: session)
     }
 
     /// Where the session's cookies and credentials lie; nil where it keeps nothing on disk.
     package func stateDirectory(of session: SessionSettings) -> String? {
-        guard session.kind == .default else { return nil }
+        guard session.kind.isPersistent else { return nil }
         return self.places.stateDirectory(of: session)
     }
 
@@ -56,7 +56,7 @@ package struct LoadedSettings: Sendable, Equatable {
     /// One that systemd hands over is not asked for here: whether it is there changes from one
     /// start to the next.
     package func keyFile(of session: SessionSettings) -> String? {
-        guard session.kind == .default else { return nil }
+        guard session.kind.isPersistent else { return nil }
         return self.places.keyFile(of: session)
     }
 

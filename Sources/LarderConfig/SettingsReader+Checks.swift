@@ -83,6 +83,12 @@ extension SettingsReader {
                 at: self.mark(label),
                 "\(disk): an ephemeral session keeps nothing on disk; remove this or its kind")
         }
+        if session.kind == .background, session.cache.disk.bytes == 0 {
+            self.report(
+                at: self.mark(disk),
+                "\(disk): 0 keeps nothing on disk, and nothing of a background session would outlive "
+                    + "the process; give it a size, or the session kind: default")
+        }
         self.checkDisk(of: session, disk)
         if session.kind == .ephemeral {
             let given = [
@@ -95,7 +101,7 @@ extension SettingsReader {
                         + "its kind\(self.line("\(label).kind"))")
             }
         }
-        guard session.kind == .default, let places = self.places else { return }
+        guard session.kind.isPersistent, let places = self.places else { return }
         self.checkUnshared(
             session, "cache.directory", \.cache.directory, "the cache", at: label,
             places.cacheDirectory(of:))
@@ -138,7 +144,7 @@ extension SettingsReader {
         let resolved = ResolvedPath.of(file.text)
         let twin = self.settings.sessions.first { other in
             // Of two that are given one place, the second is told.
-            other.kind == .default && other.name != session.name
+            other.kind.isPersistent && other.name != session.name
                 && (other[keyPath: given] == nil || other.name.text < session.name.text)
                 && ResolvedPath.of(place(other)) == resolved
         }

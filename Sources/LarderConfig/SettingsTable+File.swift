@@ -19,8 +19,9 @@ extension SettingsTable {
         text += """
 
             # SESSIONS. A session has a cache of its own. "default" (on disk) and "ephemeral" (in
-            # memory) always exist; a listener names the one it uses. The settings below are shown
-            # for "default" and hold for any name.
+            # memory) always exist; a listener names the one it uses. One of kind background, for
+            # downloads that outlive their clients, exists where it is given here. The settings below
+            # are shown for "default" and hold for any name.
             #sessions:
             #  default:
 

@@ -75,7 +75,11 @@ package enum SettingsTable {
             """
             default keeps its cache in memory and on disk, and its cookies and credentials encrypted on \
             disk: they survive a restart. ephemeral keeps all in memory only, and nothing of it ever \
-            reaches a disk.
+            reaches a disk. background is like default, but what a GET over http or https has begun to \
+            store becomes a transfer of the proxy's own: it goes on when its client leaves, is asked \
+            for again where it broke off, and is taken up again after a restart, for 7 days at most. \
+            "larder transfers" lists and cancels them. Tunnels, uploads, ranges that clients ask for \
+            and what may not be stored remain their clients' business.
             """),
         .one(
             "cache.memory", \.cache.memory, .kibibytes(0)...(.tebibytes(1)),
@@ -87,8 +91,9 @@ package enum SettingsTable {
             "cache.disk", \.cache.disk, .kibibytes(0)...(.tebibytes(16)),
             """
             How large the cache's file may grow: 1 MiB at least, or 0, which keeps nothing on disk. \
-            An ephemeral session has no disk tier, whatever this says. The file is mapped whole, so that \
-            this counts against a limit of address space (ulimit -v), twice while it is compacted.
+            An ephemeral session has no disk tier, whatever this says, and a background session must have \
+            one. The file is mapped whole, so that this counts against a limit of address space \
+            (ulimit -v), twice while it is compacted.
             """),
         .one(
             "cache.maximum-object", \.cache.maximumObject, .kibibytes(0)...(.tebibytes(64)),
@@ -124,7 +129,8 @@ package enum SettingsTable {
             "cache.finish-fetch", \.cache.finishFetch, .kibibytes(0)...(.tebibytes(64)),
             """
             When the last client of a response has left before its end, the fetch goes on to store \
-            it if no more than this is missing. 0 gives it up at once.
+            it if no more than this is missing. 0 gives it up at once. In a background session a \
+            transfer goes on whatever is missing.
             """),
         .one(
             "cache.shared", \.cache.isShared,

@@ -160,8 +160,8 @@ extension SessionSettings {
             // What one client alone has may follow rules by which many would get each other's.
             || self.cache.isShared != newer.cache.isShared
             || !self.cache.isShared && newer.cache.directory != self.cache.directory
-            || self.kind == .default
-                && (newer.kind == .ephemeral || newer.stateDirectory != self.stateDirectory)
+            || self.kind.isPersistent
+                && (!newer.kind.isPersistent || newer.stateDirectory != self.stateDirectory)
     }
 }
 

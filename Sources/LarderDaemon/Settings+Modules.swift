@@ -44,7 +44,7 @@ extension LoadedSettings {
     /// What a session is put together from.
     package func blueprint(of session: SessionSettings) -> SessionBlueprint {
         SessionBlueprint(
-            kind: session.kind == .ephemeral ? .ephemeral : .default,
+            kind: SessionBlueprint.Kind(session.kind),
             session: self.sessionConfiguration(session),
             memory: MemoryConfiguration(
                 capacity: ByteCount(session.cache.memory),
@@ -102,6 +102,17 @@ extension LoadedSettings {
         transfer.maximumHead = ByteCount(self.settings.limits.head)
         transfer.maximumFieldCount = self.settings.limits.fieldCount
         return transfer
+    }
+}
+
+extension SessionBlueprint.Kind {
+    init(_ kind: SessionSettings.Kind) {
+        self =
+            switch kind {
+            case .default: .default
+            case .ephemeral: .ephemeral
+            case .background: .background
+            }
     }
 }
 

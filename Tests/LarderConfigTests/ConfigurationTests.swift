@@ -173,6 +173,18 @@ struct ConfigurationTests {
             "3:3: sessions.p.cache.disk: an ephemeral session keeps nothing on disk; remove this or "
                 + "its kind"),
         ProblemCase(
+            "sessions:\n  p: { kind: background, cache: { disk: 0 } }\n",
+            "2:41: sessions.p.cache.disk: 0 keeps nothing on disk, and nothing of a background session "
+                + "would outlive the process; give it a size, or the session kind: default"),
+        ProblemCase(
+            "sessions:\n  p: { kind: backgroud }\n",
+            "2:14: sessions.p.kind: \"backgroud\" is unknown (did you mean \"background\"?); expected "
+                + "default, ephemeral or background"),
+        ProblemCase(
+            "sessions:\n  a: { kind: background, cache: { directory: /c } }\n"
+                + "  b: { cache: { directory: /c } }\n",
+            "3:3: sessions.b.cache.directory: /c is the cache of session \"a\" already"),
+        ProblemCase(
             "sessions:\n  a: { cache: { directory: /c } }\n  b: { cache: { directory: /c } }\n",
             "3:3: sessions.b.cache.directory: /c is the cache of session \"a\" already"),
         ProblemCase(

@@ -115,6 +115,17 @@ struct SessionSettingsTests {
         #expect(loaded.keyFile(of: settings.sessions[1]) == nil)
     }
 
+    @Test("A background session keeps on disk what a default one does")
+    func background() throws {
+        let loaded = try parse("sessions: { downloads: { kind: background } }")
+        let session = try #require(loaded.settings.sessions.last)
+        #expect(session.kind == .background)
+        #expect(session.cache.disk == .gibibytes(10))
+        #expect(loaded.cacheDirectory(of: session) == "/h/.cache/larder/downloads")
+        #expect(loaded.stateDirectory(of: session) == "/h/.local/state/larder/downloads")
+        #expect(loaded.keyFile(of: session) == "/h/.local/state/larder/downloads.key")
+    }
+
     static let ofSessions: [ProblemCase] = [
         ProblemCase(
             session("principals: users"),

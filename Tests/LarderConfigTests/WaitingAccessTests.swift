@@ -78,6 +78,10 @@ struct WaitingAccessTests {
             Case(change: ("x: {}", "x: { cache: { directory: /c } }")),
             Case(change: ("default: {", "default: { kind: ephemeral,"), sessions: ["default"]),
             Case(change: ("x: {}", "x: { state-directory: /t }"), sessions: ["x"]),
+            Case(change: ("x: {}", "x: { kind: background }")),
+            Case(
+                change: ("x: {}", "x: { kind: background, state-directory: /t }"),
+                sessions: ["x"]),
             // The same listeners and one more, in another order.
             Case(
                 change: (

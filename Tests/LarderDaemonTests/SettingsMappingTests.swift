@@ -28,6 +28,17 @@ struct SettingsMappingTests {
         #expect(loaded.proxyConfiguration.headLimits.fieldCount == 20)
     }
 
+    @Test("every kind of session is its own", arguments: SessionSettings.Kind.allCases)
+    func kind(_ kind: SessionSettings.Kind) throws {
+        let loaded = try self.loaded("sessions: { s: { kind: \(kind.rawValue) } }")
+        let session = try #require(loaded.settings.sessions.last)
+        let blueprint = loaded.blueprint(of: session)
+        #expect(blueprint.kind.rawValue == kind.rawValue)
+        #expect(blueprint.kind.isPersistent == kind.isPersistent)
+        #expect((blueprint.disk != nil) == kind.isPersistent)
+        #expect((blueprint.state != nil) == kind.isPersistent)
+    }
+
     @Test("the bounds on connections")
     func connections() throws {
         let limits = "limits: { connections: 100, connections-per-client: 7 }"
