@@ -17,6 +17,11 @@ package enum ControlRequest: Codable, Sendable, Equatable {
     case readMemory(session: String, url: String, id: UInt64, principal: String? = nil)
     /// One `.fetch` for each fetch under way that clients share.
     case listFetches
+    /// One `.transfer` for each transfer that background sessions keep, those of a session together
+    /// and the oldest first.
+    case listTransfers(session: String?)
+    /// Ends transfers and forgets them: `.removed`, with how many there were.
+    case cancelTransfers(session: String?, TransferSelection)
     /// One `.missing` for each URL that was asked for offline and was not stored, and then forgets
     /// them if it is to.
     case listMissing(session: String, clears: Bool)
@@ -54,6 +59,13 @@ package enum PurgeSelection: Codable, Sendable, Equatable {
     case all
 }
 
+/// Which transfers are meant.
+package enum TransferSelection: Codable, Sendable, Equatable {
+    /// The one with this number.
+    case id(UInt64)
+    case all
+}
+
 /// One line of an answer.
 ///
 /// `.end` or `.failed` is the last.
@@ -65,6 +77,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case resident(ResidentResponse)
     case piece(BodyPiece)
     case fetch(FetchRecord)
+    case transfer(TransferRecord)
     case missing(MissingURL)
     /// How many requests for further URLs are not listed, because the list was full.
     case unlistedMissing(UInt64)
@@ -82,7 +95,7 @@ package enum ControlReply: Codable, Sendable, Equatable {
     case credentials([CredentialRecord])
     case credentialTrial(CredentialTrial)
     case keyRotated(KeyRotation)
-    /// How many cookies or credentials were.
+    /// How many cookies, credentials or transfers were.
     case removed(UInt64)
     /// Work goes on: so many items are done. Keeps a patient client from giving up.
     case progress(UInt64)
@@ -92,8 +105,8 @@ package enum ControlReply: Codable, Sendable, Equatable {
     package var isLast: Bool {
         switch self {
         case .end, .failed: true
-        case .status, .statistics, .objects, .copies, .resident, .piece, .fetch, .missing,
-            .unlistedMissing, .purged, .compacted, .reloaded, .explanation, .mended,
+        case .status, .statistics, .objects, .copies, .resident, .piece, .fetch, .transfer,
+            .missing, .unlistedMissing, .purged, .compacted, .reloaded, .explanation, .mended,
             .importProblem, .imported, .cookies, .cookieVerdicts, .credentials, .credentialTrial,
             .keyRotated, .removed, .progress:
             false

@@ -36,6 +36,13 @@ extension RunningProxy: ControlResponder {
             }
         case .listFetches:
             for member in self.members { try await Self.listFetches(of: member, reply) }
+        case .listTransfers(let name):
+            for member in try self.members(named: name) {
+                try await Self.listTransfers(of: member, reply)
+            }
+        case .cancelTransfers(let name, let selection):
+            let cancelled = await Self.cancelTransfers(selection, in: try self.members(named: name))
+            try await reply(.removed(cancelled))
         case .listMissing(let name, let clears):
             for member in try self.members(named: name) {
                 try await Self.listMissing(of: member, clears: clears, reply)

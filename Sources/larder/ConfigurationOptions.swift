@@ -101,12 +101,21 @@ struct SessionOption: ParsableArguments {
     var session = "default"
 
     func find(in loaded: LoadedSettings) throws(CommandFailure) -> SessionSettings {
-        let names = loaded.settings.sessions.map(\.name.text)
-        let found = loaded.settings.sessions.first { $0.name.text == self.session }
+        try loaded.session(named: self.session)
+    }
+}
+
+extension LoadedSettings {
+    /// A session that a command line names.
+    ///
+    /// - Throws: where there is none, with the nearest name.
+    func session(named name: String) throws(CommandFailure) -> SessionSettings {
+        let names = self.settings.sessions.map(\.name.text)
+        let found = self.settings.sessions.first { $0.name.text == name }
         guard let found else {
-            let nearest = NearestName.of(self.session, among: names)
+            let nearest = NearestName.of(name, among: names)
             throw CommandFailure(
-                .usage, "there is no session \"\(self.session)\"",
+                .usage, "there is no session \"\(name)\"",
                 remedy: nearest.map { "did you mean \"\($0)\"?" }
                     ?? "there are: \(names.joined(separator: ", "))")
         }

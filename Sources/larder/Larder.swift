@@ -17,8 +17,8 @@ struct Larder: AsyncParsableCommand {
             """,
         version: Release.line,
         subcommands: [
-            Serve.self, Status.self, Reload.self, Run.self, Cache.self, Fetches.self, Cookies.self,
-            Credentials.self, Explain.self, Config.self, Version.self,
+            Serve.self, Status.self, Reload.self, Run.self, Cache.self, Fetches.self,
+            Transfers.self, Cookies.self, Credentials.self, Explain.self, Config.self, Version.self,
         ])
 }
 

@@ -7,7 +7,9 @@ struct ControlCodecTests {
         .status, .statistics(session: nil), .statistics(session: "a"), .listMemory(session: "b"),
         .listMemory(session: "b", copiesInFull: true), .showMemory(session: "b", url: "http://h/"),
         .readMemory(session: "b", url: "http://h/", id: .max),
-        .listFetches, .listMissing(session: "a", clears: true), .purge(session: nil, .all),
+        .listFetches, .listTransfers(session: nil), .listTransfers(session: "a"),
+        .cancelTransfers(session: nil, .all), .cancelTransfers(session: "a", .id(.max)),
+        .listMissing(session: "a", clears: true), .purge(session: nil, .all),
         .purge(session: "a", .url("http://h/\n\u{0}é")),
         .purge(session: nil, .host("h")), .purge(session: nil, .pattern("*")), .reload,
         .explain(
@@ -81,6 +83,15 @@ struct ControlCodecTests {
         .fetch(
             FetchRecord(
                 session: "a", principal: "user:b", url: "u", clients: 3, bytesReceived: .max)),
+        .transfer(
+            TransferRecord(
+                session: "a", id: 0, url: "http://h/\"\n", begunMicroseconds: .min,
+                deadlineMicroseconds: .max, bytesReceived: 0, activity: .queued)),
+        .transfer(
+            TransferRecord(
+                session: "a", principal: "user:b", id: .max, url: "u", begunMicroseconds: 1,
+                deadlineMicroseconds: 2, bytesReceived: .max, length: .max, activity: .waiting,
+                retryMicroseconds: .max, cause: "é\n")),
         .missing(
             MissingURL(
                 session: "a", method: "GET", url: "http://h/\n", count: .max,
@@ -130,6 +141,19 @@ struct ControlCodecTests {
         let line = try ControlCodec.line(request)
         #expect(line.filter { $0 == 0x0A }.count == 1 && line.last == 0x0A)
         #expect(try ControlCodec.message(ControlRequest.self, from: line) == request)
+    }
+
+    @Test(
+        "A transfer's number has 16 digits for people, and is read from fewer and from capitals",
+        arguments: [
+            ("0000000000000000", 0, true), ("00000000000000ff", 255, true),
+            ("ffffffffffffffff", .max, true), ("FF", 255, false), ("0", 0, false),
+            ("", nil, false), ("+f", nil, false), ("-1", nil, false), ("0x1", nil, false),
+            ("g", nil, false), ("１", nil, false), ("00000000000000000", nil, false),
+        ] as [(String, UInt64?, Bool)])
+    func transferID(_ text: String, _ id: UInt64?, _ isOurs: Bool) {
+        #expect(TransferRecord.id(from: text) == id)
+        if isOurs { #expect(id.map(TransferRecord.text(of:)) == text) }
     }
 
     @Test("likewise answers", arguments: Self.replies)

@@ -22,8 +22,8 @@ private struct ScriptedResponder: ControlResponder {
             throw ControlRefusal(failure: ControlFailure(.noSuchSession, "no such session"))
         case .reload: throw Trouble()
         case .compact: await self.isHeard?.first { true }
-        case .status, .statistics, .showMemory, .readMemory, .listFetches, .listMissing,
-            .mend, .importArchive, .explain, .cookies, .credentials:
+        case .status, .statistics, .showMemory, .readMemory, .listFetches, .listTransfers,
+            .cancelTransfers, .listMissing, .mend, .importArchive, .explain, .cookies, .credentials:
             return
         }
     }

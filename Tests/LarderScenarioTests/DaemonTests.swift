@@ -142,6 +142,35 @@ struct DaemonTests {
         #expect(try await home.run("reload", "--config", home.configuration).status == 69)
     }
 
+    @Test("larder transfers lists nothing where no session keeps any, and cancels nothing")
+    func transfers() async throws {
+        try await Scene.play(answer: { _ in response(body: "x") }) { scene in
+            let home = scene.home
+            let file = home.configuration
+            let list = try await home.run("transfers", "--config", file)
+            #expect(list.status == 0)
+            #expect(list.lines.isEmpty)
+            let json = try await home.run(
+                "transfers", "list", "--json", "--session", "default", "--config", file)
+            #expect(json.status == 0)
+            #expect(json.lines.isEmpty)
+            let all = try await home.run("transfers", "cancel", "--all", "--config", file)
+            #expect(all.status == 0)
+            #expect(all.lines == ["0"])
+            let one = try await home.run("transfers", "cancel", "ff", "--config", file)
+            #expect(one.status == 1)
+            #expect(one.lines.isEmpty)
+            #expect(one.errText.hasPrefix("larder: there is no transfer 00000000000000ff; "))
+            let other = try await home.run("transfers", "--session", "defualt", "--config", file)
+            #expect(other.status == 64)
+        }
+        let home = try Home()
+        try home.configure("")
+        let none = try await home.run("transfers", "--config", home.configuration)
+        #expect(none.status == 69)
+        #expect(none.errText.hasPrefix("larder: no proxy is running, and only a running one"))
+    }
+
     @Test("Commands find the proxy also when links in --config have come to lead elsewhere")
     func swappedLink() async throws {
         try await Scene.inTurn {
