@@ -19,9 +19,9 @@ package struct TransferRecord: Codable, Sendable, Equatable {
     package var begunMicroseconds: Int64
     /// When it is given up.
     package var deadlineMicroseconds: Int64
-    /// What has come of the response that is arriving.
+    /// How far the response that is arriving has come, from the beginning of the whole.
     package var bytesReceived: UInt64
-    /// How many bytes that has in all; nil where it is not known.
+    /// How many bytes the whole has; nil where it is not known.
     package var length: UInt64?
     /// A word of ``Activity``.
     package var activity: String

@@ -27,14 +27,15 @@ final class Transfer: FetchOwner {
         self.desk = desk
     }
 
+    /// When it is given up.
+    var deadline: Timestamp { self.begun + TransferDesk.patience }
+
     var keepsFetch: Bool { self.isKept.load(ordering: .relaxed) }
 
     /// Nothing keeps its fetch but the clients that have it.
     func letGo() { self.isKept.store(false, ordering: .relaxed) }
 
-    func fetch(
-        stores head: ResponseHead, length: UInt64?, received: @escaping @Sendable () -> UInt64
-    ) -> Bool {
+    func fetch(stores length: UInt64?, received: @escaping @Sendable () -> UInt64) -> Bool {
         self.desk.begin(self, length: length, received: received)
     }
 

@@ -34,7 +34,7 @@ extension TransferDesk {
             let transfer = Transfer(
                 id: kept.id, Request(method: .get, uri: uri, fields: kept.fields),
                 by: kept.requester, begun: begun, part: part, desk: self)
-            let isKept = self.state.withLock { $0.takeUp(transfer, until: deadline) }
+            let isKept = self.state.withLock { $0.takeUp(transfer) }
             if !isKept { self.journal?.over(kept.id, of: part.principal) }
         }
         self.beginNext()

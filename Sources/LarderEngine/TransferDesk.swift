@@ -69,7 +69,7 @@ final class TransferDesk: Sendable {
         if let length, length < Self.least { return false }
         var entry = TransferEntry(
             transfer: transfer,
-            machine: TransferMachine(deadline: transfer.begun + Self.patience),
+            machine: TransferMachine(deadline: transfer.deadline),
             received: received, length: length.map { $0 &+ received() })
         let (isKept, isFull, replaced) = self.state.withLock {
             state -> (Bool, Bool, TransferEntry?) in
@@ -175,25 +175,12 @@ final class TransferDesk: Sendable {
     /// What is stored meanwhile is answered at once, and lets the next one begin: in turns, not inside each
     /// other.
     func beginNext() {
-        let isMine = self.state.withLock { state in
-            if state.isBeginning { state.beginsAgain = true }
-            defer { state.isBeginning = true }
-            return !state.isBeginning
-        }
-        guard isMine else { return }
+        guard self.state.withLock({ $0.beginning.begins() }) else { return }
         repeat {
             while let (transfer, leave) = self.state.withLock({ $0.next() }) {
                 self.begin(transfer, leave)
             }
-        } while self.goesOn()
-    }
-
-    private func goesOn() -> Bool {
-        self.state.withLock { state in
-            defer { state.beginsAgain = false }
-            state.isBeginning = state.beginsAgain
-            return state.beginsAgain
-        }
+        } while self.state.withLock { $0.beginning.goesOn() }
     }
 
     private func begin(

@@ -46,9 +46,8 @@ struct TransferDeskState {
     var queue: [UInt64] = []
     /// How many are asked for again now.
     private(set) var active = 0
-    /// A thread sees to those whose turn it is; another one that has news only says so.
-    var isBeginning = false
-    var beginsAgain = false
+    /// Of the thread that sees to those whose turn it is.
+    var beginning = OneAtATime()
     var isClosed = false
     var isFullTold = false
     /// What those may have who are not connected any more; nil: that cannot be asked yet.
@@ -100,14 +99,15 @@ struct TransferDeskState {
     }
 
     /// Takes one in that was written down; false where it is to be forgotten.
-    mutating func takeUp(_ transfer: Transfer, until deadline: Timestamp) -> Bool {
+    mutating func takeUp(_ transfer: Transfer) -> Bool {
         // It stays where it is for the next start.
         guard !self.isClosed else { return true }
         // A client may have come first, and asked for the same.
         let isThere = self.entries.values.contains { $0.transfer.isSame(as: transfer) }
         guard !isThere, self.entries.count < TransferDesk.limit else { return false }
         var entry = TransferEntry(
-            transfer: transfer, machine: TransferMachine(deadline: deadline, isQueued: true))
+            transfer: transfer,
+            machine: TransferMachine(deadline: transfer.deadline, isQueued: true))
         entry.isNoted = true
         self.entries[transfer.id] = entry
         self.queue.append(transfer.id)

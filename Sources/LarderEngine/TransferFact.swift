@@ -22,9 +22,9 @@ package struct TransferFact: Sendable, Equatable {
     package var begun: Timestamp
     /// When it is given up.
     package var deadline: Timestamp
-    /// Bytes that have come in the response that is arriving.
+    /// How far the response that is arriving has come, in bytes from the beginning of the whole.
     package var received: UInt64
-    /// How long that is; nil where it is not known.
+    /// How long the whole is; nil where it is not known.
     package var length: UInt64?
     package var activity: Activity
 }

@@ -24,8 +24,7 @@ final class TransferReading: ExchangeClient {
         var source: (any BodySource)?
         var received: UInt64 = 0
         var length: UInt64?
-        var isReading = false
-        var readsAgain = false
+        var turn = OneAtATime()
         /// Told of the end; nil: it has been.
         var end: (@Sendable (TransferOutcome) -> Void)?
     }
@@ -115,21 +114,8 @@ final class TransferReading: ExchangeClient {
     // MARK: Reading
 
     private func read() {
-        let isMine = self.state.withLock { state in
-            if state.isReading { state.readsAgain = true }
-            defer { state.isReading = true }
-            return !state.isReading
-        }
-        guard isMine else { return }
-        repeat { self.readAll() } while self.goesOn()
-    }
-
-    private func goesOn() -> Bool {
-        self.state.withLock { state in
-            defer { state.readsAgain = false }
-            state.isReading = state.readsAgain
-            return state.readsAgain
-        }
+        guard self.state.withLock({ $0.turn.begins() }) else { return }
+        repeat { self.readAll() } while self.state.withLock { $0.turn.goesOn() }
     }
 
     private func readAll() {

@@ -132,7 +132,7 @@ extension Fetch {
         if let content {
             return self.settle(response, content, sink: sink, now: now)
         }
-        if sink != nil, shared != nil { self.offerToOwner(head, length: known) }
+        if sink != nil, shared != nil { self.offerToOwner(length: known) }
         self.settle(.response(response), sink: sink)
         self.noteSharing(of: response, now: now)
         self.afterSettling()

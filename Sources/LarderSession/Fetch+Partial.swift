@@ -80,7 +80,7 @@ extension Fetch {
         let cookies = Validation.addingCookies(
             of: head, to: withheld ?? object.head, configuration: self.policy)
         if sink != nil {
-            self.offerToOwner(head, length: part.length, from: part.range.lowerBound)
+            self.offerToOwner(length: part.length, from: part.range.lowerBound)
         }
         self.settle(
             .spliced(

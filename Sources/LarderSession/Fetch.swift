@@ -279,11 +279,11 @@ final class Fetch: Sendable {
     /// Offers the fetch to its owner: the response that has begun to arrive is being stored.
     ///
     /// - Parameter offset: where what arrives begins in the whole, in bytes.
-    func offerToOwner(_ head: ResponseHead, length: UInt64?, from offset: UInt64 = 0) {
+    func offerToOwner(length: UInt64?, from offset: UInt64 = 0) {
         guard let owner = self.order.owner else { return }
-        let isTaken = owner.fetch(
-            stores: head, length: length, received: { [filling] in offset &+ filling.bytesReceived }
-        )
+        let isTaken = owner.fetch(stores: length) { [filling] in
+            offset &+ filling.bytesReceived
+        }
         guard isTaken else { return }
         let isOver = self.state.withLock { state in
             state.isOwned = true

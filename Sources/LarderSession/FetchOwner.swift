@@ -1,4 +1,3 @@
-package import LarderHTTP
 package import LarderStore
 
 /// Owns fetches: what is owned goes on whoever has asked for it leaves, and its owner hears how it
@@ -9,12 +8,10 @@ package protocol FetchOwner: AnyObject, Sendable {
     /// A response has begun to arrive that is being stored: a whole one, or what is missing of a stored part.
     ///
     /// - Parameters:
-    ///   - length: of what arrives; nil where it is not known beforehand.
+    ///   - length: of what arrives, in bytes; nil where it is not known beforehand.
     ///   - received: how far it has come, in bytes from the beginning of the whole; any thread, at any time.
     /// - Returns: whether the fetch is owned from now on.
-    func fetch(
-        stores head: ResponseHead, length: UInt64?, received: @escaping @Sendable () -> UInt64
-    ) -> Bool
+    func fetch(stores length: UInt64?, received: @escaping @Sendable () -> UInt64) -> Bool
     /// Whether what it owns is to go on where nobody else wants it; else that is as if nobody owned it.
     var keepsFetch: Bool { get }
     /// Nothing more comes of it, and the store has all that it is going to have.

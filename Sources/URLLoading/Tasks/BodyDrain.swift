@@ -15,8 +15,7 @@ final class BodyDrain: Sendable {
 
     private struct State {
         var rest = BodyDrain.limit
-        var isRunning = false
-        var runsAgain = false
+        var turn = OneAtATime()
         var isOver = false
         /// Called when it is over.
         var then: (@Sendable () -> Void)?
@@ -68,27 +67,8 @@ final class BodyDrain: Sendable {
     }
 
     private func run() {
-        let isMine = self.state.withLock { state in
-            guard !state.isRunning, !state.isOver else {
-                state.runsAgain = true
-                return false
-            }
-            state.isRunning = true
-            return true
-        }
-        guard isMine else { return }
-        repeat { self.read() } while self.goesOn()
-    }
-
-    private func goesOn() -> Bool {
-        self.state.withLock { state in
-            guard state.runsAgain, !state.isOver else {
-                state.isRunning = false
-                return false
-            }
-            state.runsAgain = false
-            return true
-        }
+        guard self.state.withLock({ !$0.isOver && $0.turn.begins() }) else { return }
+        repeat { self.read() } while self.state.withLock { !$0.isOver && $0.turn.goesOn() }
     }
 
     private func read() {

@@ -1,4 +1,5 @@
 import LarderHTTP
+import LarderSession
 import NIOCore
 import Synchronization
 
@@ -19,9 +20,7 @@ final class BodyPump: Sendable {
     }
 
     private struct State {
-        var isRunning = false
-        /// Something happened while it ran.
-        var runsAgain = false
+        var turn = OneAtATime()
         var awaitsConsumer = false
         var isStarted = false
         var isPaused = false
@@ -82,27 +81,8 @@ final class BodyPump: Sendable {
 
     /// Goes on as far as it can, unless somebody is at that.
     func run() {
-        let isMine = self.state.withLock { state in
-            guard !state.isRunning else {
-                state.runsAgain = true
-                return false
-            }
-            state.isRunning = true
-            return true
-        }
-        guard isMine else { return }
-        repeat { while self.step() {} } while self.goesOn()
-    }
-
-    private func goesOn() -> Bool {
-        self.state.withLock { state in
-            guard !state.runsAgain else {
-                state.runsAgain = false
-                return true
-            }
-            state.isRunning = false
-            return false
-        }
+        guard self.state.withLock({ $0.turn.begins() }) else { return }
+        repeat { while self.step() {} } while self.state.withLock { $0.turn.goesOn() }
     }
 
     private enum Turn { case pull, stop, wait }
