@@ -102,8 +102,12 @@ struct TransferDeskState {
     mutating func takeUp(_ transfer: Transfer) -> Bool {
         // It stays where it is for the next start.
         guard !self.isClosed else { return true }
-        // A client may have come first, and asked for the same.
-        let isThere = self.entries.values.contains { $0.transfer.isSame(as: transfer) }
+        // A client may have come first, and asked for the same. Two that were under way at once may be two
+        // variants.
+        let isThere = self.entries.values.contains {
+            $0.transfer.isSame(as: transfer)
+                && $0.transfer.request.fields == transfer.request.fields
+        }
         guard !isThere, self.entries.count < TransferDesk.limit else { return false }
         var entry = TransferEntry(
             transfer: transfer,

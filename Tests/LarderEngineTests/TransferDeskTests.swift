@@ -203,6 +203,18 @@ struct TransferDeskTests {
         #expect(self.bench.ends == paths.map { _ in .stored })
     }
 
+    @Test("of one URL those are taken up whose clients sent other fields")
+    func variants() {
+        let kept = (1...3).map { number in
+            KeptTransfer(
+                id: UInt64(number), uri: "http://origin.example/",
+                fields: ["Accept-Encoding": number == 1 ? "gzip" : "identity"],
+                begun: self.bench.clock.now(), requester: Requester(address: "192.0.2.1"))
+        }
+        self.bench.desk.takeUp(kept, in: self.bench.part)
+        #expect(self.bench.desk.facts.map(\.id) == [1, 2])
+    }
+
     @Test("of those that were written down too long ago nothing is asked")
     func tooOld() {
         self.bench.desk.takeUp(
